@@ -1,0 +1,37 @@
+"""The errors and warnings that fairfrontier raises on purpose."""
+
+from sklearn.exceptions import ConvergenceWarning
+
+__all__ = [
+    "ConvergenceWarning",
+    "DataFileError",
+    "FairFrontierError",
+    "GroupError",
+    "InfeasibleError",
+    "InvalidInputError",
+    "MissingExtraError",
+]
+
+
+class FairFrontierError(Exception):
+    """Base class of every error that fairfrontier raises on purpose."""
+
+
+class InvalidInputError(FairFrontierError, ValueError):
+    """A parameter has a value that it must not have."""
+
+
+class GroupError(InvalidInputError):
+    """A fairness measure is undefined because a group is empty, missing or alone."""
+
+
+class InfeasibleError(InvalidInputError):
+    """No stack of the given models meets the request."""
+
+
+class MissingExtraError(FairFrontierError, ImportError):
+    """An optional dependency is not installed; the message has the command that installs it."""
+
+
+class DataFileError(FairFrontierError, OSError):
+    """A data file is damaged or absent; the message has the command that rebuilds it."""
