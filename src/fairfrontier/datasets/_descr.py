@@ -1,0 +1,5 @@
+ADULT = ""
+BANK = ""
+COMPAS = ""
+DEFAULT = ""
+COMMUNITIES = ""
