@@ -1,0 +1,26 @@
+"""Progress of long fits: a bar on a terminal, silence everywhere else."""
+
+import importlib.util
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def track(items: Iterable[T], *, total: int, description: str) -> Iterator[T]:
+    """Yield from `items`; show a bar when standard error is a terminal and rich is installed.
+
+    Examples
+    --------
+    >>> list(track([1, 2], total=2, description="Fitting"))
+    [1, 2]
+    """
+    if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
+        yield from items
+        return
+    from rich.console import Console
+    from rich.progress import track as rich_track
+
+    console = Console(stderr=True)
+    yield from rich_track(items, total=total, description=description, console=console, transient=True)

@@ -1,0 +1,203 @@
+"""Many decision trees as one family: their predictions are one matrix."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted
+
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.learners._family import Matrix, numbered
+from fairfrontier.learners._inputs import as_rows
+
+
+@dataclass(frozen=True)
+class PatchTree:
+    """One grown tree: scikit-learn's node arrays, the feature columns it saw and a value for every node.
+
+    `columns` is None for a tree that saw all features.
+    """
+
+    tree: Any
+    columns: NDArray[np.intp] | None
+    values: NDArray[np.float32] = field(repr=False)
+
+    def predict(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the value of each row's leaf; X is C-ordered when `columns` is None."""
+        patch = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
+        leaves: NDArray[np.intp] = self.tree.apply(patch)
+        return self.values[leaves]
+
+
+@dataclass(frozen=True)
+class TreeFamily:
+    """Fitted trees as separate models; see `forest_trees` and `MinipatchTrees`.
+
+    Parameters
+    ----------
+    names : tuple of str
+        One name a tree, ``family/name``.
+    trees : tuple of PatchTree
+        The trees.
+    n_features : int
+        Number of features d of X.
+    classes : array of shape (2,) or None
+        The two classes; None for regression.
+    n_jobs : int or None
+        Threads at prediction; the result does not depend on it.
+    """
+
+    names: tuple[str, ...]
+    trees: tuple[PatchTree, ...] = field(repr=False)
+    n_features: int
+    classes: NDArray[Any] | None = None
+    n_jobs: int | None = None
+    is_randomized: bool = False
+
+    @property
+    def estimators(self) -> list[tuple[str, Any]]:
+        """Return each tree as a fitted classifier or regressor of its own, with its name."""
+        kind = TreeRegressor if self.classes is None else TreeClassifier
+        return [
+            (name, kind(TreeFamily((name,), (tree,), self.n_features, self.classes)))
+            for name, tree in zip(self.names, self.trees, strict=True)
+        ]
+
+    def predict_matrix(self, X: Any) -> Matrix:
+        """Return every tree's score of class 1, or predicted value: (n, k), float32, Fortran order."""
+        rows = check_array(as_rows(X), dtype=np.float32, order="C")
+        if rows.shape[1] != self.n_features:
+            raise InvalidInputError(
+                f"X must have {self.n_features} features, as the trees were grown on; got {rows.shape[1]}"
+            )
+        # A patch is a few whole columns, which lie together in Fortran order only.
+        rows_by_column = np.asfortranarray(rows) if self.trees[0].columns is not None else rows
+        matrix = np.empty((len(rows), len(self.trees)), dtype=np.float32, order="F")
+
+        def fill(indices: NDArray[np.intp]) -> None:
+            for j in indices:
+                matrix[:, j] = self.trees[j].predict(rows_by_column)
+
+        chunks = np.array_split(np.arange(len(self.trees)), effective_n_jobs(self.n_jobs))
+        Parallel(n_jobs=len(chunks), prefer="threads", require="sharedmem")(delayed(fill)(c) for c in chunks)
+        return matrix
+
+
+class _TreeModel(BaseEstimator):
+    """One tree of a family as a fitted estimator."""
+
+    def __init__(self, family: TreeFamily) -> None:
+        self.family = family
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def fit(self, X: Any, y: Any) -> "_TreeModel":
+        """Return self: the tree was grown with its family."""
+        return self
+
+    @property
+    def n_features_in_(self) -> int:
+        """Return the number of features of X."""
+        return self.family.n_features
+
+    def _values(self, X: Any) -> NDArray[np.float64]:
+        return self.family.predict_matrix(X)[:, 0].astype(np.float64)
+
+
+class TreeClassifier(ClassifierMixin, _TreeModel):
+    """One fitted classification tree of a family."""
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Return the two classes."""
+        classes = self.family.classes
+        return np.array([0, 1]) if classes is None else classes
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the class frequencies (n, 2) of each row's leaf."""
+        score = self._values(X)
+        return np.column_stack([1.0 - score, score])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class (n,) whose frequency is above one half."""
+        return self.classes_[(self._values(X) > 0.5).astype(np.intp)]
+
+
+class TreeRegressor(RegressorMixin, _TreeModel):
+    """One fitted regression tree of a family."""
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the mean (n,) of each row's leaf."""
+        return self._values(X)
+
+
+def forest_trees(forest: Any, *, name: str = "forest", n_jobs: int | None = None) -> TreeFamily:
+    """Return the trees of a fitted forest as separate models.
+
+    Parameters
+    ----------
+    forest : fitted estimator
+        A `RandomForestClassifier` or `ExtraTreesClassifier` of two classes, their regressors, or a
+        `BaggingClassifier` or `BaggingRegressor` of decision trees.
+    name : str, default="forest"
+        Family name, the first part of every model's name.
+    n_jobs : int, default=None
+        Threads at prediction.
+
+    Returns
+    -------
+    TreeFamily
+        `predict_matrix(X)` gives (n, k): the score of class 1, or the predicted value, of each tree.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> X, y = make_classification(random_state=0)
+    >>> forest = RandomForestClassifier(n_estimators=5, random_state=0).fit(X, y)
+    >>> trees = forest_trees(forest)
+    >>> trees.names[0], trees.predict_matrix(X).shape
+    ('forest/tree_0', (100, 5))
+    """
+    check_is_fitted(forest)
+    if not hasattr(forest, "estimators_"):
+        raise InvalidInputError(
+            f"forest must be a fitted forest or bag of trees; got {type(forest).__name__} without estimators_"
+        )
+    classes = None
+    if is_classifier(forest):
+        classes = np.asarray(forest.classes_)
+        if len(classes) != 2:
+            raise InvalidInputError(
+                f"forest must be of two classes; got {len(classes)}: fit it on a binary label"
+            )
+    trees = tuple(_patch_trees(forest, classes is not None))
+    return TreeFamily(numbered(name, len(trees)), trees, int(forest.n_features_in_), classes, n_jobs)
+
+
+def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:
+    every = np.arange(forest.n_features_in_)
+    columns = getattr(forest, "estimators_features_", [every] * len(forest.estimators_))
+    some = any(not np.array_equal(c, every) for c in columns)
+    for model, seen in zip(forest.estimators_, columns, strict=True):
+        if not hasattr(model, "tree_"):
+            raise InvalidInputError(f"forest must hold decision trees; got a {type(model).__name__} in it")
+        yield PatchTree(
+            model.tree_, np.asarray(seen, dtype=np.intp) if some else None, _node_values(model, classify)
+        )
+
+
+def _node_values(model: Any, classify: bool) -> NDArray[np.float32]:
+    value = np.asarray(model.tree_.value)[:, 0, :]
+    if not classify:
+        return np.ascontiguousarray(value[:, 0], dtype=np.float32)
+    if value.shape[1] == 2:
+        return np.asarray(value[:, 1] / value.sum(axis=1), dtype=np.float32)
+    # A bagged tree whose sample had one class knows only that class, coded 0 or 1.
+    return np.full(len(value), float(model.classes_[0]), dtype=np.float32)

@@ -1,0 +1,240 @@
+"""The zoo: a broad list of classifiers and regressors, and any such list fitted as one family."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    AdaBoostRegressor,
+    ExtraTreesClassifier,
+    ExtraTreesRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import ElasticNetCV, HuberRegressor, LogisticRegression, RidgeCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from threadpoolctl import threadpool_limits
+
+from fairfrontier._extras import require
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.learners._family import Matrix, repeated
+from fairfrontier.learners._inputs import seed_sequence
+from fairfrontier.learners._progress import track
+
+Estimators = Sequence[tuple[str, Any]]
+
+
+def _seeds(random_state: Any, count: int) -> list[int]:
+    return [int(s) for s in seed_sequence(random_state).generate_state(count) >> 1]
+
+
+def _scaled(model: Any, *before: Any) -> Any:
+    return make_pipeline(StandardScaler(), *before, model)
+
+
+def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple[str, Any]]:
+    """Return twelve unfitted classifiers of different kinds, from scikit-learn and XGBoost.
+
+    Parameters
+    ----------
+    random_state : int, RandomState, Generator or None, default=0
+        Seed of the models that draw at random.
+    xgboost : bool, default=True
+        Include XGBoost (extra `learners`); False leaves eleven from scikit-learn.
+
+    Returns
+    -------
+    list of (str, estimator)
+        As `StackingClassifier` takes them; names are ``classifiers/…``. Models that need comparable
+        features scale them. Each uses one thread; `fit_models` fits several at once.
+
+    Examples
+    --------
+    >>> len(classifier_zoo(xgboost=False))
+    11
+    """
+    s = _seeds(random_state, 8)
+    zoo = {
+        "logistic": _scaled(LogisticRegression(max_iter=1000)),
+        "lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
+        "naive_bayes": _scaled(GaussianNB(var_smoothing=0.1)),
+        "neighbors": _scaled(KNeighborsClassifier(n_neighbors=40, weights="distance", algorithm="brute")),
+        "kernel_logistic": _scaled(
+            LogisticRegression(C=1.0, max_iter=1000),
+            Nystroem(gamma=0.01, n_components=200, random_state=s[0]),
+        ),
+        "neural_net": _scaled(
+            MLPClassifier(
+                (32,), alpha=1e-3, batch_size=256, early_stopping=True, max_iter=60, random_state=s[1]
+            )
+        ),
+        "tree": DecisionTreeClassifier(min_samples_leaf=20, ccp_alpha=1e-4, random_state=s[2]),
+        "random_forest": RandomForestClassifier(200, min_samples_leaf=3, random_state=s[3]),
+        "extra_trees": ExtraTreesClassifier(200, min_samples_leaf=3, max_features=0.3, random_state=s[4]),
+        "adaboost": AdaBoostClassifier(n_estimators=100, random_state=s[5]),
+        "hist_boosting": HistGradientBoostingClassifier(
+            learning_rate=0.08, max_leaf_nodes=15, max_iter=200, early_stopping=False, random_state=s[6]
+        ),
+    }
+    if xgboost:
+        purpose = "The XGBoost member of classifier_zoo (xgboost=False leaves it out)"
+        xgb = require("xgboost", extra="learners", purpose=purpose)
+        zoo["xgboost"] = xgb.XGBClassifier(
+            n_estimators=300,
+            max_depth=4,
+            learning_rate=0.08,
+            subsample=0.8,
+            colsample_bytree=0.5,
+            n_jobs=1,
+            random_state=s[7],
+        )
+    return [(f"classifiers/{name}", model) for name, model in zoo.items()]
+
+
+def regressor_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple[str, Any]]:
+    """Return twelve unfitted regressors of different kinds, from scikit-learn and XGBoost.
+
+    The twin of `classifier_zoo`, with the same parameters; names are ``regressors/…``.
+
+    Examples
+    --------
+    >>> regressor_zoo(xgboost=False)[0][0]
+    'regressors/ridge'
+    """
+    s = _seeds(random_state, 8)
+    zoo = {
+        "ridge": _scaled(RidgeCV(alphas=np.logspace(-2, 4, 13))),
+        "elastic_net": _scaled(ElasticNetCV(l1_ratio=0.9, eps=1e-2, cv=5, max_iter=5000)),
+        "huber": _scaled(HuberRegressor(alpha=1.0, max_iter=1000)),
+        "neighbors": _scaled(KNeighborsRegressor(n_neighbors=20, weights="distance", algorithm="brute")),
+        "kernel_ridge": _scaled(
+            RidgeCV(alphas=np.logspace(-3, 3, 13)), Nystroem(gamma=0.003, n_components=200, random_state=s[0])
+        ),
+        "neural_net": _scaled(
+            MLPRegressor(
+                (32,), alpha=1e-2, batch_size=64, early_stopping=True, max_iter=200, random_state=s[1]
+            )
+        ),
+        "tree": DecisionTreeRegressor(min_samples_leaf=20, random_state=s[2]),
+        "random_forest": RandomForestRegressor(200, min_samples_leaf=3, max_features=0.33, random_state=s[3]),
+        "extra_trees": ExtraTreesRegressor(200, min_samples_leaf=3, max_features=0.33, random_state=s[4]),
+        "adaboost": AdaBoostRegressor(
+            DecisionTreeRegressor(max_depth=4), n_estimators=100, random_state=s[5]
+        ),
+        "hist_boosting": HistGradientBoostingRegressor(
+            learning_rate=0.05, max_leaf_nodes=15, max_iter=150, early_stopping=False, random_state=s[6]
+        ),
+    }
+    if xgboost:
+        purpose = "The XGBoost member of regressor_zoo (xgboost=False leaves it out)"
+        xgb = require("xgboost", extra="learners", purpose=purpose)
+        zoo["xgboost"] = xgb.XGBRegressor(
+            n_estimators=300,
+            max_depth=3,
+            learning_rate=0.05,
+            subsample=0.8,
+            colsample_bytree=0.5,
+            n_jobs=1,
+            random_state=s[7],
+        )
+    return [(f"regressors/{name}", model) for name, model in zoo.items()]
+
+
+@dataclass(frozen=True)
+class FittedModels:
+    """Fitted estimators as one family; made by `fit_models`.
+
+    Parameters
+    ----------
+    estimators : list of (str, fitted estimator)
+        Names ``family/name`` and models.
+    """
+
+    estimators: list[tuple[str, Any]] = field(repr=False)
+    is_randomized: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the models' names."""
+        return tuple(name for name, _ in self.estimators)
+
+    def predict_matrix(self, X: Any) -> Matrix:
+        """Return the score of class 1, or the predicted value, of every model: (n, k), float64."""
+        with threadpool_limits(limits=1, user_api="blas"):
+            columns = [_prediction(model, X) for _, model in self.estimators]
+        return np.asfortranarray(np.column_stack(columns))
+
+
+def _prediction(model: Any, X: Any) -> NDArray[np.float64]:
+    if is_classifier(model):
+        return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
+    return np.asarray(model.predict(X), dtype=np.float64)
+
+
+def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = None) -> FittedModels:
+    """Fit clones of named estimators on the same rows and return them as one family.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator)
+        For instance `classifier_zoo()`. Classifiers must have `predict_proba`; a name without ``/`` is put
+        in the family ``models``.
+    X : array-like or dataframe of shape (n, d)
+        Training rows.
+    y : array-like of shape (n,)
+        Labels of two classes, or a numeric target.
+    n_jobs : int, default=None
+        Processes; the result does not depend on it, to the bit.
+
+    Returns
+    -------
+    FittedModels
+        The fitted models.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = make_classification(random_state=0)
+    >>> family = fit_models([("logistic", LogisticRegression())], X, y)
+    >>> family.names, family.predict_matrix(X).shape
+    (('models/logistic',), (100, 1))
+    """
+    pairs = [(name if "/" in name else f"models/{name}", model) for name, model in estimators]
+    if not pairs:
+        raise InvalidInputError("estimators must hold at least one (name, estimator) pair; got none")
+    twice = repeated([name for name, _ in pairs])
+    if twice:
+        raise InvalidInputError(
+            f"estimators must have distinct names; got {twice[0]!r} twice: rename one of them"
+        )
+    for name, model in pairs:
+        if is_classifier(model) and not hasattr(model, "predict_proba"):
+            raise InvalidInputError(
+                f"estimators[{name!r}] must have predict_proba to give scores; {type(model).__name__} has "
+                "not: wrap it in CalibratedClassifierCV"
+            )
+    # Largest first would be quicker, but in the given order the bar tells what it is waiting for.
+    jobs = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_one)(clone(m), X, y) for _, m in pairs)
+    fitted = list(track(jobs, total=len(pairs), description="Fitting models"))
+    return FittedModels([(name, model) for (name, _), model in zip(pairs, fitted, strict=True)])
+
+
+def _fit_one(model: Any, X: Any, y: Any) -> Any:
+    # The order of a sum in BLAS depends on its number of threads, and with it the last bits of the model.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return model.fit(X, y)
