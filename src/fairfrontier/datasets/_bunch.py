@@ -1,6 +1,7 @@
 """Turn a table of columns into the `Bunch` that every loader returns."""
 
 import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -57,7 +58,7 @@ class Recipe:
 def deliver(recipe: Recipe, *, return_X_y: bool, as_frame: AsFrame) -> Any:
     """Return the data set as a Bunch, or as (data, target)."""
     framed = _wants_frame(as_frame)
-    convert = _to_frame if framed else _to_dict
+    convert: Callable[[Table], Any] = _to_frame if framed else _to_dict
     data = convert(recipe.features) if framed else _to_matrix(recipe.features)
     target: Any = recipe.target.values.copy()
     if framed:
@@ -79,6 +80,12 @@ def deliver(recipe: Recipe, *, return_X_y: bool, as_frame: AsFrame) -> Any:
         paper_encoding=recipe.paper_encoding,
         **{name: convert(table) for name, table in recipe.extra.items()},
     )
+
+
+def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    """Raise unless `value` is one of the allowed ones."""
+    if value not in allowed:
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
 def _wants_frame(as_frame: AsFrame) -> bool:

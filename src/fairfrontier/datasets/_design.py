@@ -42,16 +42,16 @@ def design_matrix(
     Parameters
     ----------
     data : Bunch or dataframe of shape (n_rows, n_features)
-        What a loader returned (with or without frames), or a dataframe of pandas, polars or pyarrow whose columns
-        are numbers, booleans, strings or categories.
+        What a loader returned (with or without frames), or a dataframe of pandas, polars or pyarrow whose
+        columns are numbers, booleans, strings or categories.
     encoding : {"auto", "onehot", "dummy", "ordinal"}, default="auto"
         "onehot": one indicator per category. "dummy": the same without the first category of each feature.
-        "ordinal": one column of positions per feature. "auto": what follows the paper for a Bunch (see Notes),
-        "onehot" for a dataframe.
+        "ordinal": one column of positions per feature. "auto": what follows the paper for a Bunch (see
+        Notes), "onehot" for a dataframe.
     drop_sensitive : bool, str or sequence of str, default=False
         False keeps every feature, the protected ones included, as the paper's models do. True leaves out the
-        features that hold the binary sensitive attributes; a name such as "gender", or a list of names, leaves out
-        those attributes only. Needs a Bunch.
+        features that hold the binary sensitive attributes; a name such as "gender", or a list of names, leaves
+        out those attributes only. Needs a Bunch.
 
     Returns
     -------
@@ -61,7 +61,8 @@ def design_matrix(
     Raises
     ------
     InvalidInputError
-        If `encoding` or `drop_sensitive` is unknown, `data` is of another type, or a column has missing categories.
+        If `encoding` or `drop_sensitive` is unknown, `data` is of another type, or a column has missing
+        categories.
 
     Notes
     -----
@@ -90,9 +91,7 @@ def design_matrix(
     (48842, 105)
     """
     if encoding not in ENCODINGS:
-        raise InvalidInputError(
-            f"encoding must be one of {', '.join(map(repr, ENCODINGS))}, got {encoding!r}"
-        )
+        raise InvalidInputError(f"encoding must be one of {', '.join(map(repr, ENCODINGS))}, got {encoding!r}")
     is_bunch = isinstance(data, Bunch)
     table = _table_of_bunch(data) if is_bunch else _table_of_frame(data)
     for feature in _sensitive_columns(data, drop_sensitive):
@@ -145,7 +144,8 @@ def _column_of_series(series: Any) -> Column:
         return Column(series.to_numpy().astype(np.float64))
     if series.null_count():
         raise InvalidInputError(
-            f"column {series.name!r} has {series.null_count()} missing values: give them a category of their own"
+            f"column {series.name!r} of data must have no missing category, got {series.null_count()}: "
+            "give them a category of their own"
         )
     if series.dtype in (nw.Categorical, nw.Enum):
         categories = tuple(str(label) for label in series.cat.get_categories().to_list())
@@ -165,6 +165,7 @@ def _sensitive_columns(data: Any, drop: bool | str | Sequence[str]) -> Iterable[
     unknown = [name for name in wanted if name not in sources]
     if unknown:
         raise InvalidInputError(
-            f"drop_sensitive must name attributes of {data.name!r} ({', '.join(sources)}), got {', '.join(unknown)}"
+            f"drop_sensitive must name attributes of {data.name!r} ({', '.join(sources)}), "
+            f"got {', '.join(map(repr, unknown))}"
         )
     return [feature for name in wanted for feature in sources[name]]

@@ -1,8 +1,9 @@
 """Read the data files that ship with the package, and notice when one is damaged.
 
-A file ``<name>.npz`` is a zip archive of ``schema.json`` (the columns in order, each with a name and a kind) and one
-integer array per column, ``000.npy``, ``001.npy`` and so on. The kinds are ``integer`` (as it is), ``category``
-(positions in a list of names) and ``hundredths`` (0..100 for 0.00..1.00, one value standing for a missing number).
+A file ``<name>.npz`` is a zip archive of ``schema.json`` (the columns in order, each with a name and a kind)
+and one integer array per column, ``000.npy``, ``001.npy`` and so on. The kinds are ``integer`` (as it is),
+``category`` (positions in a list of names) and ``hundredths`` (0..100 for 0.00..1.00, one value standing for a
+missing number).
 """
 
 import hashlib
@@ -46,14 +47,25 @@ class Column:
         used, codes = np.unique(values, return_inverse=True)
         return Column(codes.astype(np.int64), tuple(self.categories[i] for i in used))
 
+    def equals(self, label: str) -> NDArray[np.bool_]:
+        """Return where a categorical column has the category `label`."""
+        flags: NDArray[np.bool_] = self.labels() == label
+        return flags
+
     def labels(self) -> NDArray[Any]:
         """Return the names of the categories row by row, or the numbers of a numeric column."""
         if self.categories is None:
             return self.values
-        return np.asarray(self.categories)[self.values]
+        labels: NDArray[Any] = np.asarray(self.categories)[self.values]
+        return labels
 
 
 Table = dict[str, Column]
+
+
+def binary_column(flag: NDArray[np.bool_], no: str, yes: str) -> Column:
+    """Return a categorical column with the category `no` where the flag is False and `yes` where it is True."""
+    return Column(flag.astype(np.int64), (no, yes))
 
 
 def read_table(name: str) -> Table:
@@ -70,8 +82,8 @@ def read_table(name: str) -> Table:
     found = hashlib.sha256(content).hexdigest()
     if found != expected:
         raise DataFileError(
-            f"the data file {filename!r} of fairfrontier is damaged: its sha256 is {found}, it must be {expected}. "
-            f"{_advice()}"
+            f"the data file {filename!r} of fairfrontier is damaged: its sha256 is {found}, "
+            f"it must be {expected}. {_advice()}"
         )
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         schema = json.loads(archive.read("schema.json"))
@@ -91,9 +103,7 @@ def _expected_sha256(filename: str) -> str:
     lines = _read_bytes(CHECKSUMS).decode("ascii", errors="replace").splitlines()
     sums = {line[66:]: line[:64] for line in lines}
     if filename not in sums:
-        raise DataFileError(
-            f"the file {CHECKSUMS!r} of fairfrontier has no line for {filename!r}. {_advice()}"
-        )
+        raise DataFileError(f"the file {CHECKSUMS!r} of fairfrontier has no line for {filename!r}. {_advice()}")
     return sums[filename]
 
 
@@ -101,9 +111,7 @@ def _read_bytes(filename: str) -> bytes:
     try:
         return resources.files("fairfrontier.datasets").joinpath("data", filename).read_bytes()
     except OSError as error:
-        raise DataFileError(
-            f"cannot read the data file {filename!r} of fairfrontier: {error}. {_advice()}"
-        ) from error
+        raise DataFileError(f"cannot read the data file {filename!r} of fairfrontier: {error}. {_advice()}") from error
 
 
 def _advice() -> str:

@@ -6,8 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier.datasets._adult import load_adult
+from fairfrontier.datasets._bank import load_bank
+from fairfrontier.datasets._communities import load_communities
+from fairfrontier.datasets._compas import load_compas
+from fairfrontier.datasets._default import load_default
 from fairfrontier.datasets._design import design_matrix
-from fairfrontier.datasets._loaders import load_adult, load_bank, load_communities, load_compas, load_default
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,7 @@ def describe_all() -> tuple[TaskSummary, ...]:
 def _summarise(bunch: Any, attribute: str, columns: int, paper_rows: int, paper_columns: int) -> TaskSummary:
     labels = bunch.sensitive_features[attribute]
     masks = {str(name): labels == name for name in np.unique(labels)}
-    groups = [
-        GroupRate(name, int(mask.sum()), float(bunch.target[mask].mean())) for name, mask in masks.items()
-    ]
+    groups = [GroupRate(name, int(mask.sum()), float(bunch.target[mask].mean())) for name, mask in masks.items()]
     groups.sort(key=lambda group: group.base_rate)
     return TaskSummary(
         task=f"{bunch.name}-{attribute}",

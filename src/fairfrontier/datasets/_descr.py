@@ -1,5 +1,0 @@
-ADULT = ""
-BANK = ""
-COMPAS = ""
-DEFAULT = ""
-COMMUNITIES = ""
