@@ -1,0 +1,40 @@
+"""How much accuracy does each level of fairness cost, and can you get a better deal from the models you have?
+
+Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weylandt, Allen):
+
+- identify the Pareto frontier of any collection of fitted models: `tradeoff_points`, `taf_curve`, `TAFDisplay`;
+- quantify it under your own preferences: `fauc`, `fauc_score`, `composite_fauc` and the weights;
+- optimize it by stacking the models under a bias constraint.
+"""
+
+from fairfrontier._version import __version__
+from fairfrontier.identify import TAFCurve, TAFDisplay, TradeoffPoints, taf_curve, tradeoff_points
+from fairfrontier.quantify import (
+    PointWeight,
+    PowerWeight,
+    StepWeight,
+    TabulatedWeight,
+    UniformWeight,
+    Weight,
+    composite_fauc,
+    fauc,
+    fauc_score,
+)
+
+__all__ = [
+    "PointWeight",
+    "PowerWeight",
+    "StepWeight",
+    "TAFCurve",
+    "TAFDisplay",
+    "TabulatedWeight",
+    "TradeoffPoints",
+    "UniformWeight",
+    "Weight",
+    "__version__",
+    "composite_fauc",
+    "fauc",
+    "fauc_score",
+    "taf_curve",
+    "tradeoff_points",
+]

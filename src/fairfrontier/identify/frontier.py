@@ -1,0 +1,172 @@
+"""The empirical Pareto frontier: TAF (Definition 2, Algorithm 1), TAFI (Theorem 2) and the signed hull."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fairfrontier._validation import FloatArray, IntArray, unit_interval_pairs
+from fairfrontier.identify.hull import concave_majorant, signed_hull_1d, signed_hull_lp
+from fairfrontier.metrics.contrasts import RowSets
+
+# Below this many models a filter costs more than the sort that it saves.
+_FILTER_FROM = 4096
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TAFCurve:
+    """The best accuracy at each level of fairness.
+
+    Attributes
+    ----------
+    fairness : ndarray of shape (q,)
+        The knots, ascending. To the right of the last one the curve is 0: no model is as fair as that.
+    accuracy : ndarray of shape (q,)
+        The curve at the knots, descending.
+    support : ndarray of shape (r,)
+        Indices of the models that make the curve.
+    linear : bool
+        False: a step function, continuous from the left. True: linear between the knots (randomised mixtures).
+    mixture : ndarray of shape (q, r) or None
+        The probabilities of the `support` models at each knot; None: knot i is the model ``support[i]`` alone.
+
+    Examples
+    --------
+    >>> curve = taf_curve([0.7, 0.9, 1.0], [0.9, 0.8, 0.5])
+    >>> curve(0.7), curve(0.8), curve(1.0)
+    (0.9, 0.8, 0.5)
+    """
+
+    fairness: FloatArray
+    accuracy: FloatArray
+    support: IntArray
+    linear: bool = False
+    mixture: FloatArray | None = None
+
+    def __call__(self, fairness: ArrayLike) -> Any:
+        """Evaluate the curve; a float for a float, an array for an array."""
+        f = np.asarray(fairness, dtype=np.float64)
+        right = np.minimum(np.searchsorted(self.fairness, f, side="left"), len(self.fairness) - 1)
+        value = np.interp(f, self.fairness, self.accuracy) if self.linear else self.accuracy[right]
+        result = np.where(f <= self.fairness[-1], value, 0.0)
+        return float(result) if result.ndim == 0 else result
+
+    def __len__(self) -> int:
+        return len(self.fairness)
+
+    def __repr__(self) -> str:
+        kind = "linear" if self.linear else "step"
+        return (
+            f"TAFCurve({len(self)} knots, {kind}; accuracy {self.accuracy[0]:.4f} at fairness {self.fairness[0]:.4f} "
+            f"to {self.accuracy[-1]:.4f} at {self.fairness[-1]:.4f})"
+        )
+
+
+def taf_curve(fairness: ArrayLike, accuracy: ArrayLike, *, interpolate: bool = False) -> TAFCurve:
+    """Compute the TAF curve of a collection of models.
+
+    Parameters
+    ----------
+    fairness, accuracy : array-like of shape (k,)
+        One value a model, in [0, 1], larger is better.
+    interpolate : bool
+        False: TAF, a step function. True: TAFI, its upper concave hull.
+
+    Returns
+    -------
+    TAFCurve
+        `support` holds the indices of the Pareto-optimal models, ascending in fairness. Of equal models the first is
+        kept.
+
+    Notes
+    -----
+    TAF(f) = max {accuracy(h) : fairness(h) ≥ f} (Definition 2), found by Algorithm 1: sort by fairness, keep the
+    running maximum of the accuracy. To the right of the fairest model there is no maximum and the curve is 0, also
+    with ``interpolate=True``: no mixture of these models is fairer than the fairest.
+
+    Examples
+    --------
+    >>> curve = taf_curve([0.9, 0.8, 1.0, 0.85], [0.8, 0.9, 0.6, 0.7])
+    >>> curve.support
+    array([1, 0, 2])
+    >>> curve.accuracy
+    array([0.9, 0.8, 0.6])
+    >>> taf_curve([0.8, 0.9, 1.0], [0.9, 0.6, 0.6], interpolate=True)(0.9)
+    0.75
+    """
+    f, a = unit_interval_pairs(fairness, accuracy)
+    support = _pareto(f, a)
+    if not interpolate:
+        return TAFCurve(f[support], a[support], support)
+    vertices = concave_majorant(f[support], a[support])
+    support = support[vertices]
+    return TAFCurve(f[support], a[support], support, linear=True)
+
+
+def _pareto(f: FloatArray, a: FloatArray) -> IntArray:
+    """Return the Pareto-optimal models of Algorithm 1, ascending in fairness."""
+    candidates = _undominated_by_one(f, a) if len(f) >= _FILTER_FROM else np.arange(len(f))
+    f, a = f[candidates], a[candidates]
+    # Algorithm 1 sorts stably by descending fairness; among equally fair models the most accurate takes the place of
+    # the others, and of those the first. One sort by (−fairness, −accuracy, position) says the same.
+    order = np.argsort(-f)
+    _fix_ties(order, f, a)
+    sorted_a = a[order]
+    best_before = np.maximum.accumulate(sorted_a)
+    is_optimal = np.empty(len(order), dtype=bool)
+    is_optimal[0] = True
+    np.greater(sorted_a[1:], best_before[:-1], out=is_optimal[1:])
+    return np.asarray(candidates[order[is_optimal][::-1]], dtype=np.intp)
+
+
+def _fix_ties(order: IntArray, f: FloatArray, a: FloatArray) -> None:
+    """Reorder, in place, the equally fair models of `order` by descending accuracy, then position."""
+    sorted_f = f[order]
+    equal = sorted_f[1:] == sorted_f[:-1]
+    if not equal.any():
+        return
+    tied = np.zeros(len(order), dtype=bool)
+    tied[1:] |= equal
+    tied[:-1] |= equal
+    among = order[tied]
+    order[tied] = among[np.lexsort((among, -a[among], -f[among]))]
+
+
+def _undominated_by_one(f: FloatArray, a: FloatArray) -> IntArray:
+    """Return the models that one good model does not beat in both respects: on most inputs a small rest."""
+    total = f + a
+    pivot = int(np.argmax(total))
+    return np.flatnonzero((f >= f[pivot]) | (a >= a[pivot]))
+
+
+def signed_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> TAFCurve:
+    """Compute the best accuracy of any randomised mixture at each level of fairness.
+
+    Parameters
+    ----------
+    rates : ndarray of shape (k, s)
+        The rate of each model in each row set.
+    sets : RowSets
+        How the row sets are compared.
+    accuracy : ndarray of shape (k,)
+        Accuracy of each model.
+
+    Returns
+    -------
+    TAFCurve
+        Linear between its knots; `mixture` has the probabilities of the models at each knot.
+
+    Notes
+    -----
+    With one contrast it is the upper hull in the plane (signed bias, accuracy), folded at zero; with several it is a
+    parametric linear program.
+    """
+    if sets.n_contrasts == 1:
+        (first, second) = sets.blocks[0]
+        knots = signed_hull_1d(rates[:, first] - rates[:, second], accuracy)
+    else:
+        knots = signed_hull_lp(rates, sets, accuracy)
+    used = np.flatnonzero((knots.probability > 0).any(axis=0))
+    mixture: NDArray[np.float64] = knots.probability[:, used]
+    return TAFCurve(knots.fairness, knots.accuracy, knots.models[used], linear=True, mixture=mixture)
