@@ -21,6 +21,11 @@ LOADERS = {
 every_loader = pytest.mark.parametrize("load", LOADERS.values(), ids=LOADERS.keys())
 
 
+@pytest.fixture(scope="module")
+def summaries():
+    return datasets.describe_all()
+
+
 @pytest.mark.parametrize(
     ("name", "rows", "numbers", "categories", "mean"),
     [
@@ -61,8 +66,8 @@ def test_rows_types_and_mean_of_target(name, rows, numbers, categories, mean):
         ),
     ],
 )
-def test_base_rates_per_group(task, groups, paper):
-    summary = {row.task: row for row in datasets.describe_all()}[task]
+def test_base_rates_per_group(task, groups, paper, summaries):
+    summary = {row.task: row for row in summaries}[task]
     assert {group.name: (group.rows, round(group.base_rate, 4)) for group in summary.groups} == groups
     rates = [rate for _, rate in groups.values()]
     assert summary.gap == pytest.approx(max(rates) - min(rates), abs=1e-4)
@@ -73,8 +78,8 @@ def test_base_rates_per_group(task, groups, paper):
     assert dict(rows) == {name: count for name, (count, _) in groups.items()}
 
 
-def test_describe_all_has_the_seven_tasks_with_rows_and_columns():
-    found = {row.task: (row.kind, row.rows, row.features, row.columns) for row in datasets.describe_all()}
+def test_describe_all_has_the_seven_tasks_with_rows_and_columns(summaries):
+    found = {row.task: (row.kind, row.rows, row.features, row.columns) for row in summaries}
     assert found == {
         "adult-gender": ("classification", 48_842, 13, 99),
         "adult-race": ("classification", 48_842, 13, 99),
@@ -87,11 +92,11 @@ def test_describe_all_has_the_seven_tasks_with_rows_and_columns():
 
 
 @pytest.mark.parametrize("name", LOADERS)
-def test_description_names_source_licence_limits_and_the_papers_figures(name):
+def test_description_names_source_licence_limits_and_the_papers_figures(name, summaries):
     text = LOADERS[name](as_frame=False).DESCR
     for heading in ("Source", "Licence", "Preparation", "Against the paper", "Known limits"):
         assert heading in text
-    stated = {row.dataset: row for row in datasets.describe_all()}[name]
+    stated = {row.dataset: row for row in summaries}[name]
     assert f"{stated.paper_rows:,}" in text
     assert f"{stated.paper_columns}" in text
     assert f"{stated.rows:,}" in text
@@ -201,10 +206,11 @@ def test_unknown_options_are_refused(call, message):
 def test_frame_joins_data_and_target_and_return_X_y_gives_the_pair(load):
     bunch = load(as_frame=True)
     X, y = load(return_X_y=True, as_frame=True)
-    pd.testing.assert_frame_equal(X, bunch.data)
-    pd.testing.assert_series_equal(y, bunch.target)
-    pd.testing.assert_frame_equal(bunch.frame.drop(columns=bunch.target_name), bunch.data)
-    pd.testing.assert_series_equal(bunch.frame[bunch.target_name], bunch.target)
+    assert X.equals(bunch.data)
+    assert y.equals(bunch.target)
+    assert y.name == bunch.target_name
+    assert bunch.frame.drop(columns=bunch.target_name).equals(bunch.data)
+    assert bunch.frame[bunch.target_name].equals(bunch.target)
     assert bunch.feature_names == list(bunch.data)
 
 

