@@ -26,10 +26,10 @@ Preparation
 - One value is still missing, in OtherPerCap. It becomes the median of its column, 0.25; missing="keep" leaves NaN.
   No row is dropped.
 - race is "Majority white" if racePctWhite > 0.5. This column is not a percentage: UCI scaled it and cut it off three
-  standard deviations from its mean. From 16 communities whose percentages we looked up, the scaled value is
-  0.01536 x percentage - 0.530 (largest error .005), so the cut of 0.5 means about 67 % white, and a literal majority
-  would be white_cut=0.235, with 1,890 communities above it and 104 below. We keep 0.5, the plain reading of the
-  column, which is also the one with two groups of useful size.
+  standard deviations from its mean. On 16 communities that we matched by name with UCI's unnormalised version, the
+  scaled value is 0.01536 x percentage - 0.530 (largest error .005). So the cut of 0.5 means about 67 % white, and a
+  literal majority would be white_cut=0.235, with 1,890 communities above it and 104 below. We keep 0.5, the plain
+  reading of the column, which is also the one with two groups of useful size.
 
 Against the paper
 -----------------
