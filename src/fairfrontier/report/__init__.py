@@ -1,0 +1,17 @@
+"""A report worth sharing: data → dict (`summarise`) → page (`render_html`) and tables (`points_csv`)."""
+
+from fairfrontier.report.evaluate import Evaluation, GroupCounts, evaluate
+from fairfrontier.report.html import render_html
+from fairfrontier.report.summarise import Settings, summarise
+from fairfrontier.report.tables import frontier_csv, points_csv
+
+__all__ = [
+    "Evaluation",
+    "GroupCounts",
+    "Settings",
+    "evaluate",
+    "frontier_csv",
+    "points_csv",
+    "render_html",
+    "summarise",
+]

@@ -1,0 +1,137 @@
+"""Points of every model, and the counts behind its group rates."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray
+from fairfrontier.identify.points import CONSTANT, TradeoffPoints, tradeoff_points
+from fairfrontier.metrics import ACCURACY_MEASURES, Cells, build_contrasts, cell_sums
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCounts:
+    """What `k` models do to the `g` groups of one sensitive attribute.
+
+    Attributes
+    ----------
+    attribute : str
+        The attribute.
+    groups : tuple of str, length g
+        Its groups.
+    rows, positives : ndarray of shape (g,)
+        Rows of each group, and those with a positive label.
+    true_selected, false_selected : ndarray of shape (k, g)
+        Rows with a positive, and with a negative, label that a model selects. For regression the first holds the sum
+        of the scores and the second is zero.
+    """
+
+    attribute: str
+    groups: tuple[str, ...]
+    rows: FloatArray
+    positives: FloatArray
+    true_selected: FloatArray
+    false_selected: FloatArray
+
+    def selection_rates(self) -> FloatArray:
+        """Return the share of each group that each model selects, shape (k, g)."""
+        return (self.true_selected + self.false_selected) / self.rows
+
+    def append(self, other: "GroupCounts") -> "GroupCounts":
+        """Return these counts with the models of `other`, on the same rows, behind them."""
+        return GroupCounts(
+            self.attribute,
+            self.groups,
+            self.rows,
+            self.positives,
+            np.concatenate([self.true_selected, other.true_selected]),
+            np.concatenate([self.false_selected, other.false_selected]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Models valued on one set of rows: their `points` and, for each attribute, their `groups`."""
+
+    points: TradeoffPoints
+    groups: tuple[GroupCounts, ...]
+    n_rows: int
+
+
+def evaluate(
+    y_true: Any,
+    y_preds: Any,
+    *,
+    sensitive_features: Any,
+    fairness: str = "demographic_parity",
+    accuracy: str = "accuracy",
+    threshold: float = 0.5,
+    sensitive_mode: str = "separate",
+    include_constant: bool = True,
+) -> Evaluation:
+    """Value models and count, group by group, whom they select.
+
+    Parameters
+    ----------
+    y_true, y_preds, sensitive_features, fairness, accuracy, threshold, sensitive_mode, include_constant
+        As in `tradeoff_points`.
+
+    Returns
+    -------
+    Evaluation
+        Points and counts.
+
+    Examples
+    --------
+    >>> e = evaluate([1, 0, 1, 0], {"a": [0.9, 0.6, 0.8, 0.1]}, sensitive_features=["f", "f", "m", "m"])
+    >>> e.groups[0].groups
+    ('f', 'm')
+    >>> e.groups[0].selection_rates()
+    array([[1. , 0.5],
+           [0. , 0. ]])
+    """
+    points = tradeoff_points(
+        y_true,
+        y_preds,
+        sensitive_features=sensitive_features,
+        fairness=fairness,
+        accuracy=accuracy,
+        threshold=threshold,
+        sensitive_mode=sensitive_mode,
+        include_constant=include_constant,
+    )
+    regression = ACCURACY_MEASURES[accuracy].regression
+    label = None if regression else validate.labels(y_true)[0]
+    preds = validate.predictions(y_preds)
+    attributes = validate.attributes(sensitive_features, len(preds.matrix))
+    cells = build_contrasts(
+        "demographic_parity", label=label, attributes=attributes, sensitive_mode=sensitive_mode
+    ).cells
+    sums = cell_sums(preds.matrix, cells, threshold=None if regression else threshold, names=preds.names)
+    outcome = sums.outcome
+    if CONSTANT in points.names and include_constant:
+        outcome = np.concatenate([outcome, sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+    groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
+    return Evaluation(points, groups, len(preds.matrix))
+
+
+def _counts(cells: Cells, column: int, weight: FloatArray, outcome: FloatArray) -> GroupCounts:
+    """Return the counts of one attribute from the sums over cells (label × all attributes)."""
+    attribute = cells.attributes[column]
+    member = np.stack([cells.groups[:, column] == code for code in range(len(attribute.values))]).astype(np.float64)
+    positive: NDArray[np.bool_] = cells.label
+    true_selected = (member[:, positive] @ outcome[positive]).T
+    false_selected = (member[:, ~positive] @ outcome[~positive]).T
+    if not positive.any():  # regression: no label, so that all sums stand in the second
+        true_selected, false_selected = false_selected, true_selected
+    return GroupCounts(
+        attribute.name,
+        tuple(str(value) for value in attribute.values),
+        member @ weight,
+        member[:, positive] @ weight[positive],
+        true_selected,
+        false_selected,
+    )
