@@ -1,6 +1,7 @@
 """Points of every model, and the counts behind its group rates."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.points import CONSTANT, TradeoffPoints, tradeoff_points
 from fairfrontier.metrics import ACCURACY_MEASURES, Cells, build_contrasts, cell_sums
 
@@ -71,6 +73,7 @@ def evaluate(
     threshold: float = 0.5,
     sensitive_mode: str = "separate",
     include_constant: bool = True,
+    names: Sequence[str] | None = None,
 ) -> Evaluation:
     """Value models and count, group by group, whom they select.
 
@@ -78,6 +81,8 @@ def evaluate(
     ----------
     y_true, y_preds, sensitive_features, fairness, accuracy, threshold, sensitive_mode, include_constant
         As in `tradeoff_points`.
+    names : sequence of str, optional
+        The models' names, where `y_preds` is an array: a large matrix need not be copied to carry them.
 
     Returns
     -------
@@ -112,10 +117,18 @@ def evaluate(
     ).cells
     sums = cell_sums(preds.matrix, cells, threshold=None if regression else threshold, names=preds.names)
     outcome = sums.outcome
-    if CONSTANT in points.names and include_constant:
+    if include_constant:
         outcome = np.concatenate([outcome, sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+    if names is not None:
+        points = _renamed(points, names, include_constant)
     groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
     return Evaluation(points, groups, len(preds.matrix))
+
+
+def _renamed(points: TradeoffPoints, names: Sequence[str], include_constant: bool) -> TradeoffPoints:
+    if include_constant and CONSTANT in names:
+        raise InvalidInputError(f"no model may be named {CONSTANT!r}, the name of the constant decision: rename it")
+    return replace(points, names=(*names, CONSTANT) if include_constant else tuple(names))
 
 
 def _counts(cells: Cells, column: int, weight: FloatArray, outcome: FloatArray) -> GroupCounts:

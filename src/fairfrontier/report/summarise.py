@@ -138,7 +138,8 @@ def summarise(
     }
     summary["best"] = _best(summary, range(len(base.points)), settings.min_fairness)
     summary["best_stack"] = _best(summary, range(len(base.points), len(points)), settings.min_fairness)
-    summary["four_fifths"] = [] if summary["regression"] else four_fifths(groups, summary["best"]["model"])
+    summary["rule_model"] = _rule_model(summary, base.points)
+    summary["four_fifths"] = [] if summary["regression"] else four_fifths(groups, summary["rule_model"])
     summary["recommendation"] = recommendation(summary)
     summary["rule"] = rule_sentence(summary)
     return summary
@@ -242,7 +243,8 @@ def _numbers(values: Any) -> list[float] | list[int]:
     """Return a flat list, of ints where all values are whole: shorter in JSON."""
     flat = values.ravel()
     whole = np.rint(flat)
-    return whole.astype(int).tolist() if np.array_equal(flat, whole) else flat.tolist()
+    numbers: list[float] | list[int] = (whole.astype(int) if np.array_equal(flat, whole) else flat).tolist()
+    return numbers
 
 
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
@@ -252,6 +254,12 @@ def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, flo
         "low": None if interval is None else float(interval[0]),
         "high": None if interval is None else float(interval[1]),
     }
+
+
+def _rule_model(summary: dict[str, Any], points: TradeoffPoints) -> int:
+    """Return the model that the four-fifths rule is asked about: where nothing is recommended, the most accurate."""
+    best: int = summary["best"]["model"]
+    return best if best != summary["constant"] else int(np.argmax(points.accuracy))
 
 
 def _best(summary: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:

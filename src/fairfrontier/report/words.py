@@ -97,11 +97,17 @@ def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
 
 
 def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
-    """Say whether the recommended model meets the four-fifths rule, a ratio of selection rates."""
+    """Say whether a model (the recommended one, or the most accurate) meets the four-fifths rule."""
     pieces: list[Piece] = []
+    if summary["rule_model"] == summary["constant"]:
+        return [text("The same decision for everyone is all there is, and the four-fifths rule says nothing about it.")]
+    who = name(summary["models"]["names"][summary["rule_model"]])
+    which = "" if summary["rule_model"] == summary["best"]["model"] else "The most accurate model, "
     for rule in summary["four_fifths"]:
         low, high = rule["low"], rule["high"]
-        pieces += [text(" " if pieces else ""), name(summary["best"]["name"]), text(" selects ")]
+        pieces += (
+            [text(" Also, it selects ")] if pieces else [text(which), who, text(", selects " if which else " selects ")]
+        )
         if rule["ratio"] is None:
             pieces += [text("nobody, so that the four-fifths rule says nothing about "), name(rule["attribute"])]
             pieces.append(text("."))

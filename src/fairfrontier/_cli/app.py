@@ -1,0 +1,105 @@
+"""The commands and their options; each hands over to a module that does the work."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fairfrontier._cli import console as terminal
+from fairfrontier._cli.audit import OUTPUTS, Request, run_audit, write_results
+from fairfrontier._cli.options import parse_delimiter
+from fairfrontier._cli.output import check_output, writing
+from fairfrontier._version import __version__
+
+app = typer.Typer(
+    name="fairfrontier",
+    help="How much accuracy does each level of fairness cost, and can you get a better deal from the models you have?",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row a person.")]
+Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
+Sensitive = Annotated[list[str], typer.Option(help="Column of a sensitive attribute; repeat for several.")]
+Scores = Annotated[
+    list[str] | None,
+    typer.Option(help="Names or patterns ('m_*') of score columns; repeatable. Default: all other numeric columns."),
+]
+Positive = Annotated[str | None, typer.Option(help="The label's positive value. Default: the second in sorted order.")]
+Fairness = Annotated[
+    str, typer.Option(help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds.")
+]
+Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
+WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
+Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
+Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
+Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
+MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
+Delimiter = Annotated[str, typer.Option(help="What separates the columns of a CSV file.")]
+Title = Annotated[str | None, typer.Option(help="Title of the report.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results; created if it is not there.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"fairfrontier {__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command()
+def audit(
+    file: File,
+    label: Label,
+    sensitive: Sensitive,
+    out: Out,
+    scores: Scores = None,
+    positive: Positive = None,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    weight: WeightText = "step:0.8",
+    threshold: Threshold = 0.5,
+    confidence: Confidence = 0.95,
+    sensitive_mode: Mode = "separate",
+    min_fairness: MinFairness = 0.95,
+    delimiter: Delimiter = ",",
+    title: Title = None,
+    stack: Annotated[bool, typer.Option(help="Say what a fair stack of the models would reach.")] = True,
+    force: Force = False,
+) -> None:
+    """Value every model of a file: which are Pareto-optimal, and what does fairness cost?"""
+    check_output(out, OUTPUTS, force=force)
+    request = Request(
+        file=file,
+        label=label,
+        sensitive=tuple(sensitive),
+        scores=tuple(scores or ()),
+        positive=positive,
+        fairness=fairness,
+        accuracy=accuracy,
+        weight=weight,
+        threshold=threshold,
+        confidence=confidence,
+        sensitive_mode=sensitive_mode,
+        min_fairness=min_fairness,
+        delimiter=parse_delimiter(delimiter),
+        title=title,
+    )
+    summary = run_audit(request, stack=stack)
+    with writing(out) as folder:
+        write_results(summary, folder)
+    console = terminal.make_console()
+    terminal.print_summary(console, summary)
+    terminal.print_files(console, out, OUTPUTS)
+
+
+@app.command()
+def datasets() -> None:
+    """List the embedded data sets: rows, features, base rate of each group, and the gap."""
+    terminal.print_datasets(terminal.make_console())

@@ -1,0 +1,122 @@
+"""What the terminal shows: a compact table, and the findings in sentences."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairfrontier._cli.text import printable
+from fairfrontier.datasets import describe_all
+from fairfrontier.report.words import Piece, accuracy, level
+
+_ROWS = 12
+_STYLES = {"text": "", "name": "bold", "figure": "bold cyan"}
+
+
+def make_console() -> Console:
+    """Return a console for results; where the output is no terminal, it has a fixed width."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=110)
+
+
+def sentence(pieces: list[Piece]) -> Text:
+    """Return pieces as text with styles; names are never read as markup."""
+    line = Text()
+    for piece in pieces:
+        line.append(printable(piece["text"], 400), style=_STYLES[piece["kind"]])
+    return line
+
+
+def frontier_table(summary: dict[str, Any]) -> Table:
+    """Return the Pareto-optimal models, the fairest last."""
+    shown = summary["frontier"]["step"]
+    title = f"Pareto-optimal: {len(shown)} of {len(summary['models']['names']):,}"
+    if len(shown) > _ROWS:
+        title += f" (the {_ROWS} fairest)"
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("model", overflow="fold")
+    for column in ("fairness", "accuracy"):
+        table.add_column(column, justify="right")
+    if not summary["regression"]:
+        table.add_column("lowest ÷ highest selection rate", justify="right")
+    recommended = summary["best"]["model"]
+    for i in shown[-_ROWS:]:
+        models = summary["models"]
+        cells = [printable(models["names"][i]), level(models["fairness"][i]), accuracy(models["accuracy"][i])]
+        if not summary["regression"]:
+            cells.append(_ratio(summary, i))
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == recommended else "")
+    return table
+
+
+def _ratio(summary: dict[str, Any], model: int) -> str:
+    """Return the worst ratio of selection rates over the attributes."""
+    worst = 1.0
+    for attribute in summary["attributes"]:
+        width = len(attribute["groups"])
+        span = slice(model * width, (model + 1) * width)
+        selected = zip(attribute["true_selected"][span], attribute["false_selected"][span], strict=True)
+        rates = [(t + f) / group["rows"] for (t, f), group in zip(selected, attribute["groups"], strict=True)]
+        if max(rates) == 0:
+            return "–"
+        worst = min(worst, min(rates) / max(rates))
+    return level(worst)
+
+
+def print_summary(console: Console, summary: dict[str, Any]) -> None:
+    """Print the table, FAUC, the recommendation and the four-fifths rule."""
+    settings = summary["settings"]
+    console.print()
+    console.print(frontier_table(summary))
+    console.print()
+    console.print(_fauc_line(summary))
+    console.print()
+    console.print(sentence(summary["recommendation"]))
+    if summary["rule"]:
+        console.print()
+        console.print(sentence(summary["rule"]))
+        console.print(
+            Text(
+                "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
+                f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
+                style="dim",
+            )
+        )
+    for note in summary["notes"]:
+        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
+def _fauc_line(summary: dict[str, Any]) -> Text:
+    score, settings = summary["fauc"], summary["settings"]
+    line = Text(f"FAUC (weight {settings['weight']['text']}) ")
+    line.append(f"{score['estimate']:.4f}", style="bold cyan")
+    if score["low"] is not None:
+        line.append(f", {settings['confidence'] * 100:g} % interval {score['low']:.4f} to {score['high']:.4f}")
+    if summary["stack_fauc"] is not None:
+        line.append("; with a fair stack ")
+        line.append(f"{summary['stack_fauc']:.4f}", style="bold cyan")
+    line.append(".")
+    return line
+
+
+def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
+    """Say where the results are."""
+    console.print()
+    console.print(Text(f"Written to {printable(str(folder), 400)}: {', '.join(names)}."))
+
+
+def print_datasets(console: Console) -> None:
+    """Print the embedded data sets, one line a task."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column, side in (("task", "left"), ("rows", "right"), ("features", "right"), ("base rate", "right")):
+        table.add_column(column, justify="right" if side == "right" else "left")
+    table.add_column("base rate of each group")
+    table.add_column("gap", justify="right")
+    for task in describe_all():
+        groups = ", ".join(f"{group.name} {group.base_rate:.3f} ({group.rows:,})" for group in task.groups)
+        cells = (task.task, f"{task.rows:,}", f"{task.features}", f"{task.base_rate:.3f}", groups, f"{task.gap:.3f}")
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)

@@ -1,0 +1,63 @@
+"""Write results into a folder: all of them or none."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from fairfrontier.exceptions import InvalidInputError
+
+
+def check_output(folder: Path, names: Sequence[str], *, force: bool) -> None:
+    """Refuse, before any work is done, a folder that cannot take the files or already has them.
+
+    Raises
+    ------
+    InvalidInputError
+        If `folder` is a file or inside one, cannot be written to, or has one of the files and `force` is False.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInputError(f"--out must be a folder; {str(folder)!r} is a file")
+    present = [name for name in names if os.path.lexists(folder / name)]
+    if present and not force:
+        raise InvalidInputError(
+            f"--out {str(folder)!r} already has {', '.join(present)}: choose another folder, or pass --force to "
+            "replace them"
+        )
+    folders = [name for name in present if (folder / name).is_dir() and not (folder / name).is_symlink()]
+    if folders:
+        raise InvalidInputError(f"--out {str(folder)!r} has a folder named {folders[0]}: choose another folder")
+    nearest = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not nearest.is_dir():
+        raise InvalidInputError(f"--out must be a folder; {str(nearest)!r} is a file")
+    if not os.access(nearest, os.W_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        raise InvalidInputError(f"--out must be a folder that can be written to; {str(nearest)!r} cannot")
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[Path]:
+    """Give a temporary folder inside `folder`; its files move into `folder` when the block ends without an error.
+
+    Each file appears whole: a rename is one step. After an error nothing is left behind.
+    """
+    created = _make(folder)
+    scratch = Path(tempfile.mkdtemp(prefix=".fairfrontier-", dir=folder))
+    try:
+        yield scratch
+        for file in sorted(scratch.iterdir()):
+            os.replace(file, folder / file.name)
+    except BaseException:
+        shutil.rmtree(scratch, ignore_errors=True)
+        for path in created:
+            path.rmdir()
+        raise
+    shutil.rmtree(scratch)
+
+
+def _make(folder: Path) -> list[Path]:
+    """Create a folder and its parents; return those that were not there, the innermost first."""
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    return absent
