@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairfrontier._validation import FloatArray, IntArray, unit_interval_pairs
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.hull import concave_majorant, signed_hull_1d, signed_hull_lp
 from fairfrontier.metrics.contrasts import RowSets
 
@@ -95,6 +96,11 @@ def taf_curve(fairness: ArrayLike, accuracy: ArrayLike, *, interpolate: bool = F
     >>> taf_curve([0.8, 0.9, 1.0], [0.9, 0.6, 0.6], interpolate=True)(0.9)
     0.75
     """
+    if interpolate not in (False, True):
+        raise InvalidInputError(
+            f"interpolate must be False or True; got {interpolate!r}: the signed hull needs biases, "
+            "see TradeoffPoints.frontier"
+        )
     f, a = unit_interval_pairs(fairness, accuracy)
     support = _pareto(f, a)
     if not interpolate:
@@ -107,36 +113,26 @@ def taf_curve(fairness: ArrayLike, accuracy: ArrayLike, *, interpolate: bool = F
 def _pareto(f: FloatArray, a: FloatArray) -> IntArray:
     """Return the Pareto-optimal models of Algorithm 1, ascending in fairness."""
     candidates = _undominated_by_one(f, a) if len(f) >= _FILTER_FROM else np.arange(len(f))
-    f, a = f[candidates], a[candidates]
-    # Algorithm 1 sorts stably by descending fairness; among equally fair models the most accurate takes the place of
-    # the others, and of those the first. One sort by (−fairness, −accuracy, position) says the same.
-    order = np.argsort(-f)
-    _fix_ties(order, f, a)
-    sorted_a = a[order]
-    best_before = np.maximum.accumulate(sorted_a)
-    is_optimal = np.empty(len(order), dtype=bool)
-    is_optimal[0] = True
-    np.greater(sorted_a[1:], best_before[:-1], out=is_optimal[1:])
-    return np.asarray(candidates[order[is_optimal][::-1]], dtype=np.intp)
-
-
-def _fix_ties(order: IntArray, f: FloatArray, a: FloatArray) -> None:
-    """Reorder, in place, the equally fair models of `order` by descending accuracy, then position."""
-    sorted_f = f[order]
-    equal = sorted_f[1:] == sorted_f[:-1]
-    if not equal.any():
-        return
-    tied = np.zeros(len(order), dtype=bool)
-    tied[1:] |= equal
-    tied[:-1] |= equal
-    among = order[tied]
-    order[tied] = among[np.lexsort((among, -a[among], -f[among]))]
+    order = candidates[np.argsort(f[candidates])]
+    sorted_f, sorted_a = f[order], a[order]
+    # Algorithm 1 visits models from the fairest on. Among equally fair ones the most accurate takes the place of the
+    # others, and of those the first; it stays if it is more accurate than all that are fairer.
+    starts = np.flatnonzero(np.concatenate([[True], sorted_f[1:] > sorted_f[:-1]]))
+    best = np.maximum.reduceat(sorted_a, starts)
+    best_of_fairer = np.concatenate([np.maximum.accumulate(best[::-1])[::-1][1:], [-np.inf]])
+    optimal = best > best_of_fairer
+    if len(starts) == len(order):
+        return order[optimal]
+    size = np.diff(starts, append=len(order))
+    place = np.flatnonzero(np.repeat(optimal, size))  # the members of the optimal groups
+    size = size[optimal]
+    is_best = sorted_a[place] == np.repeat(best[optimal], size)
+    return np.minimum.reduceat(np.where(is_best, order[place], len(f)), np.cumsum(size) - size)
 
 
 def _undominated_by_one(f: FloatArray, a: FloatArray) -> IntArray:
     """Return the models that one good model does not beat in both respects: on most inputs a small rest."""
-    total = f + a
-    pivot = int(np.argmax(total))
+    pivot = int(np.argmax(f + a))
     return np.flatnonzero((f >= f[pivot]) | (a >= a[pivot]))
 
 

@@ -11,6 +11,8 @@ from fairfrontier.metrics.contrasts import RowSets
 
 # Two slopes of the parametric program that differ by less are one line.
 _SLOPE_TOLERANCE = 1e-9
+# The solver's zeros.
+_NO_PROBABILITY = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +40,7 @@ def concave_majorant(x: FloatArray, y: FloatArray) -> IntArray:
     """
     if len(x) <= 2:
         return np.arange(len(x))
-    width = np.diff(x)
+    width = np.maximum(np.diff(x), 1e-200)  # two levels a denormal number apart would have an infinite slope
     blocks = isotonic_regression(np.diff(y) / width, weights=width, increasing=False).blocks
     return np.asarray(blocks, dtype=np.intp)
 
@@ -61,9 +63,11 @@ def signed_hull_1d(bias: FloatArray, accuracy: FloatArray) -> Knots:
     side = np.sign(x[top])
     walk = np.arange(top, -1, -1) if side > 0 else np.arange(top, len(x) if side < 0 else top + 1)
     walk = walk[(x[walk] * side >= 0) & (np.abs(x[walk]) <= 1.0)]
-    if len(walk) == 0:  # even the fairest mixture has a score bias above 1
-        return Knots(np.zeros(1), accuracy[[accuracy.argmax()]], np.array([accuracy.argmax()]), np.ones((1, 1)))
-    return Knots(1.0 - np.abs(x[walk]), y[walk], models, probability[walk])
+    if len(walk) == 0:
+        return _most_accurate(accuracy)
+    fairness = 1.0 - np.abs(x[walk])
+    new = np.concatenate([[True], np.diff(fairness) > 0])  # biases that differ in the last digit are one fairness
+    return Knots(fairness[new], y[walk][new], models, probability[walk][new])
 
 
 def _with_knot(
@@ -89,16 +93,21 @@ def signed_hull_lp(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> Kn
     the interval is done, or the crossing is a new end.
     """
     program = _MixtureProgram(rates, sets, accuracy)
-    left, right = program.solve(0.0), program.solve(program.largest_fairness())
-    ends = [left, *_between(program, left, right), right]
+    fairest = program.largest_fairness()
+    if fairest < 0:
+        return _most_accurate(accuracy)
+    left, right = program.solve(0.0), program.solve(fairest)
+    ends = [left, *_between(program, left, right), right] if fairest > 0 else [right]
     if len(ends) > 1 and ends[0].value - ends[1].value <= 1e-12:
         ends = ends[1:]  # the curve is flat from 0 to its first kink, which says it all
-    return Knots(
-        np.array([end.fairness for end in ends]),
-        np.array([end.value for end in ends]),
-        np.arange(len(accuracy)),
-        np.stack([end.probability for end in ends]),
-    )
+    probability = np.stack([end.probability for end in ends])
+    return Knots(np.array([e.fairness for e in ends]), probability @ accuracy, np.arange(len(accuracy)), probability)
+
+
+def _most_accurate(accuracy: FloatArray) -> Knots:
+    """Return the curve at fairness 0 alone: no mixture has a score bias of 1 or less."""
+    best = accuracy.argmax()
+    return Knots(np.zeros(1), accuracy[[best]], np.array([best]), np.ones((1, 1)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +155,8 @@ class _MixtureProgram:
         )
         self._check(result)
         slope = float(result.ineqlin.marginals[len(self.rows) :].sum())  # d(−value)/d(1 − f)
-        return _Solution(fairness, -float(result.fun), slope, np.clip(result.x[: self.k], 0.0, 1.0))
+        probability = np.where(result.x[: self.k] > _NO_PROBABILITY, result.x[: self.k], 0.0)
+        return _Solution(fairness, -float(result.fun), slope, probability / probability.sum())
 
     def largest_fairness(self) -> float:
         """Return the fairness of the fairest mixture."""

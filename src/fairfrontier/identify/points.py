@@ -1,7 +1,6 @@
 """Fairness and accuracy of every model: the points of the trade-off."""
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -10,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._validation import FloatArray, IntArray, Predictions
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.frontier import TAFCurve, signed_frontier, taf_curve
-from fairfrontier.metrics.accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
-from fairfrontier.metrics.cells import Cells, CellSums, cell_sums
+from fairfrontier.identify.rows import Rows
+from fairfrontier.metrics.accuracy import Accuracy
 from fairfrontier.metrics.contrasts import Contrasts, Fairness, RowSets, build_contrasts
 
 CONSTANT = "constant"
@@ -82,7 +81,8 @@ class TradeoffPoints:
         Theorem 2 of the paper says that TAFI is the TAF of all randomised mixtures. That is so only while fairness is
         an average over mixtures, and 1 − |bias| is one only while the biases have one sign: half of a model with bias
         +b and half of one with bias −b is perfectly fair. The signed curve is the maximum of Σ pᵢ·accuracyᵢ over all
-        probabilities p with |Σ pᵢ·biasᵢ| ≤ 1 − f on every contrast.
+        probabilities p with |Σ pᵢ·biasᵢ| ≤ 1 − f on every contrast. (Where scores, not decisions, have a bias above 1,
+        fairness stops at 0 and is no longer 1 − |bias|; mixtures may then fall short of TAFI too.)
 
         Examples
         --------
@@ -95,17 +95,23 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        if isinstance(interpolate, str):
-            validate.one_of(interpolate, ("signed",), parameter="interpolate")
+        if isinstance(interpolate, str) and interpolate == "signed":
             return signed_frontier(self.rates, self.sets, self.accuracy)
-        return taf_curve(self.fairness, self.accuracy, interpolate=interpolate)
+        if not isinstance(interpolate, (bool, np.bool_)):
+            raise InvalidInputError(f"interpolate must be False, True or 'signed'; got {interpolate!r}")
+        return taf_curve(self.fairness, self.accuracy, interpolate=bool(interpolate))
 
     def select(self, models: Sequence[str] | IntArray | NDArray[np.bool_]) -> "TradeoffPoints":
         """Return the points of some of the models, by name, index or boolean mask."""
         chosen = list(models)
-        if chosen and isinstance(chosen[0], str):
+        if not chosen:
+            raise InvalidInputError("models must select at least one model; got none")
+        if isinstance(chosen[0], str):
             position = {name: i for i, name in enumerate(self.names)}
-            index = np.array([position[validate.one_of(n, self.names, parameter="models")] for n in chosen])
+            unknown = [name for name in chosen if name not in position]
+            if unknown:
+                validate.one_of(unknown[0], self.names, parameter="models")
+            index = np.array([position[name] for name in chosen])
         else:
             index = np.arange(len(self.names))[np.asarray(models)]
         return TradeoffPoints(
@@ -150,7 +156,7 @@ def tradeoff_points(
     y_preds : dict, 2-D array-like of shape (n, k) or dataframe
         Scores or 0/1 decisions of `k` models, by name, by column.
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
-        One or more sensitive attributes; groups may be anything hashable.
+        One or more sensitive attributes; groups may be anything hashable. None only with masks as `fairness`.
     fairness : str, list of (mask, mask), or callable
         ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``; pairs of
         boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair,
@@ -158,7 +164,7 @@ def tradeoff_points(
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"brier"`` (1 − Brier score), ``"r2"`` (clipped to [0, 1]),
         ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The measures ``"r2"`` and
-        ``"exp_mse"`` are those of regression: fairness is then that of the scores.
+        ``"exp_mse"`` are those of regression: fairness is then that of the scores, and `threshold` is not used.
     threshold : float or None
         A score strictly above it is decision 1. None takes the scores as they are, for fairness and for accuracy: as
         the probabilities with which a randomised model decides 1.
@@ -193,20 +199,35 @@ def tradeoff_points(
             f"y_preds must not name a model {CONSTANT!r} while include_constant=True adds one of that name; "
             "rename it or pass include_constant=False"
         )
-    rows = _Rows(y_true, preds, sensitive_features, accuracy, threshold, sample_weight)
+    rows = Rows.validated(
+        y_true,
+        preds,
+        sensitive_features,
+        accuracy=accuracy,
+        threshold=threshold,
+        sample_weight=sample_weight,
+        needs_attributes=isinstance(fairness, str) or callable(fairness),
+    )
+    # A function's bias is its own, but the accuracy still needs cells.
+    contrasts = build_contrasts(
+        "demographic_parity" if callable(fairness) else fairness,
+        label=rows.label,
+        attributes=rows.attributes,
+        sensitive_mode=sensitive_mode,
+        n_rows=len(rows.y),
+    )
+    sums = rows.sums(contrasts.cells)
     if callable(fairness):
-        rates, sets = rows.callable_rates(fairness, sensitive_features, include_constant)
-        contrasts = build_contrasts("demographic_parity", label=rows.label, attributes=rows.attributes)
-        sums = rows.sums(contrasts.cells, include_constant)
+        rates, sets = rows.called_bias(fairness, sensitive_features)
     else:
-        contrasts = build_contrasts(
-            fairness, label=rows.label, attributes=rows.attributes, sensitive_mode=sensitive_mode
-        )
-        sums = rows.sums(contrasts.cells, include_constant)
         rates, sets = contrasts.rates(sums.outcome, sums.weight), contrasts.sets
-    values = rows.accuracies(sums, contrasts.cells, include_constant)
-    names = preds.names + ((CONSTANT,) if include_constant else ())
-    return points_from_rates(rates, sets, values, names)
+    values = rows.accuracies(sums, contrasts.cells.label)
+    if not include_constant:
+        return points_from_rates(rates, sets, values, preds.names)
+    constant = rows.best_constant(sums, contrasts.cells.label)
+    # One rate in every row set: perfectly fair, whatever rounding does to quotients of sums.
+    rates = np.vstack([rates, np.full(rates.shape[1], 0.0 if callable(fairness) else constant.outcome)])
+    return points_from_rates(rates, sets, np.append(values, constant.accuracy), (*preds.names, CONSTANT))
 
 
 def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, names: tuple[str, ...]) -> TradeoffPoints:
@@ -215,135 +236,6 @@ def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, na
     return TradeoffPoints(
         np.clip(1.0 - sets.largest_gap(rates), 0.0, 1.0), np.clip(accuracy, 0.0, 1.0), names, rates, sets
     )
-
-
-class _Rows:
-    """The validated rows of one call."""
-
-    def __init__(
-        self,
-        y_true: Any,
-        preds: Predictions,
-        sensitive_features: Any,
-        accuracy: Accuracy,
-        threshold: float | None,
-        sample_weight: Any,
-    ) -> None:
-        self.preds = preds
-        self.measure: AccuracyMeasure | Callable[..., float] = (
-            accuracy
-            if callable(accuracy)
-            else ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy")]
-        )
-        self.squared_error = isinstance(self.measure, AccuracyMeasure) and self.measure.squared_error
-        self.label: NDArray[np.bool_] | None = None
-        if isinstance(self.measure, AccuracyMeasure) and self.measure.regression:
-            self.y: FloatArray = validate.target(y_true)
-            self.threshold = None
-        else:
-            self.label, _ = validate.labels(y_true)
-            self.y = self.label.astype(np.float64)
-            self.threshold = (
-                None
-                if threshold is None
-                else validate.number(
-                    threshold,
-                    parameter="threshold",
-                    low=0.0,
-                    high=1.0,
-                    advice=": scores are compared with it",
-                )
-            )
-        validate.same_length(len(self.y), y_preds=len(preds.matrix))
-        self.weight = validate.sample_weights(sample_weight, len(self.y))
-        self.attributes = validate.attributes(sensitive_features, len(self.y))
-        self._check_unit_scores()
-
-    def _check_unit_scores(self) -> None:
-        """Probabilities must be in [0, 1] where a measure reads them as such."""
-        if self.label is None or (self.threshold is not None and not self.squared_error):
-            return
-        low, high = self.preds.matrix.min(), self.preds.matrix.max()
-        if low >= 0 and high <= 1:
-            return
-        validate.finite(self.preds.matrix, parameter="y_preds", names=self.preds.names)
-        reason = "accuracy='brier'" if self.threshold is not None else "threshold=None"
-        raise InvalidInputError(
-            f"y_preds must be in [0, 1] with {reason}, which reads scores as probabilities; got values from {low:g} to "
-            f"{high:g}: clip or calibrate them, or pass a threshold"
-        )
-
-    def sums(self, cells: Cells, include_constant: bool) -> CellSums:
-        """Return sums over cells; the constant candidates, if any, are the last columns."""
-        sums = cell_sums(
-            self.preds.matrix,
-            cells,
-            threshold=self.threshold,
-            weight=self.weight,
-            y=self.y if self.squared_error else None,
-            names=self.preds.names,
-        )
-        if not include_constant:
-            return sums
-        mean = np.average(self.y, weights=self.weight)
-        return sums.append(
-            outcome=sums.weight[:, None] * self._best_constant(sums, cells),
-            # A constant score of the mean is the best one for every squared error.
-            squared_error=np.array([np.average((self.y - mean) ** 2, weights=self.weight) * sums.weight.sum()]),
-        )
-
-    def _best_constant(self, sums: CellSums, cells: Cells) -> float:
-        """Return the best constant outcome: the majority decision, or the mean for regression."""
-        if self.label is None:
-            return float(np.average(self.y, weights=self.weight))
-        if not isinstance(self.measure, AccuracyMeasure):
-            return float(np.argmax(self._constant_values(self.measure)))
-        return float(sums.weight[cells.label].sum() > sums.weight[~cells.label].sum())
-
-    def accuracies(self, sums: CellSums, cells: Cells, include_constant: bool) -> FloatArray:
-        """Return the accuracy of each model."""
-        if isinstance(self.measure, AccuracyMeasure):
-            return self.measure.value(sums, cells.label)
-        values = [self._call(self.measure, column) for column in self._decisions()]
-        if include_constant:
-            values.append(max(self._constant_values(self.measure)))
-        result = np.array(values, dtype=np.float64)
-        if not np.all((result >= -1e-9) & (result <= 1 + 1e-9)):
-            raise InvalidInputError(
-                f"accuracy must return values in [0, 1], larger is better; got {result.min():g} to {result.max():g}"
-            )
-        return result
-
-    def _constant_values(self, function: Callable[..., float]) -> list[float]:
-        return [self._call(function, np.full(len(self.y), constant)) for constant in (0, 1)]
-
-    def callable_rates(
-        self, fairness: Callable[..., float], sensitive_features: Any, include_constant: bool
-    ) -> tuple[FloatArray, RowSets]:
-        """Return a callable's bias as the rate of one row set against a second one at zero."""
-        validate.finite(self.preds.matrix, parameter="y_preds", names=self.preds.names)
-        values = [self._call(fairness, column, sensitive_features=sensitive_features) for column in self._decisions()]
-        if include_constant:
-            values.append(0.0)
-        bias = np.array(values, dtype=np.float64)
-        if not np.all(np.isfinite(bias)):
-            raise InvalidInputError(f"fairness must return finite biases (0: fair); got {bias[~np.isfinite(bias)][0]}")
-        name = getattr(fairness, "__name__", type(fairness).__name__)
-        return np.stack([bias, np.zeros_like(bias)], axis=1), RowSets((name, "parity"), ((0, 1),), (name,))
-
-    def _decisions(self) -> list[NDArray[Any]]:
-        if self.threshold is None:
-            return list(self.preds.matrix.T)
-        return [(column > self.threshold).astype(np.intp) for column in self.preds.matrix.T]
-
-    def _call(self, function: Callable[..., float], predicted: NDArray[Any], **keywords: Any) -> float:
-        y = self.y if self.label is None else self.label.astype(np.intp)
-        if self.weight is not None:
-            if "sample_weight" not in inspect.signature(function).parameters:
-                name = getattr(function, "__name__", repr(function))
-                raise InvalidInputError(f"sample_weight was given, but the function {name} does not take sample_weight")
-            keywords["sample_weight"] = self.weight
-        return float(function(y, predicted, **keywords))
 
 
 def contrasts_for_fit(
@@ -355,5 +247,6 @@ def contrasts_for_fit(
     sensitive_mode: str,
 ) -> Contrasts:
     """Return the contrasts of a fit from raw sensitive features."""
-    attributes = validate.attributes(sensitive_features, n_rows)
-    return build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode)
+    given = isinstance(fairness, str) or sensitive_features is not None
+    attributes = validate.attributes(sensitive_features, n_rows) if given else ()
+    return build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode, n_rows=n_rows)

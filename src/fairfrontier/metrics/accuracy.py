@@ -62,8 +62,9 @@ def _brier(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
 
 
 def _r2(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
-    variance = sums.y_square_sum / sums.weight.sum()
-    if variance == 0:
+    total = sums.weight.sum()
+    variance = sums.y_square_sum / total
+    if variance <= (4 * np.finfo(np.float64).eps * sums.y_sum / total) ** 2:  # the mean of equal values is rounded
         raise InvalidInputError("accuracy='r2' is undefined: y_true has one value only; use 'exp_mse'")
     return np.asarray(np.clip(1.0 - _mean_squared_error(sums) / variance, 0.0, 1.0))
 

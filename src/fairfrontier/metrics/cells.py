@@ -6,16 +6,20 @@ by matrix products, whatever the number of models. Sums are additive: those of t
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfrontier._columns import factorize
 from fairfrontier._validation import Attribute, FloatArray, IntArray, finite
 
 # Elements of a block of predictions: small enough to stay in the processor's cache between the steps of one block.
-_BLOCK = 2**17
+_BLOCK, _SMALLEST_BLOCK = 2**16, 2**13
+# Multiplications of a product that BLAS does in one thread. Threads gain nothing on a product that small, and on a busy
+# machine each waits for the other for longer than the whole work takes.
+_SERIAL_PRODUCT = 2**18
 # Up to this many cells one matrix product per block is faster than sorting the rows by cell.
 _FEW_CELLS = 48
 
@@ -61,14 +65,10 @@ class Cells:
 
 def _renumber(code: IntArray) -> tuple[IntArray, IntArray]:
     """Return codes 0…c−1 in the same order, and a row of each code."""
-    top = int(code.max()) + 1
-    if top > 4 * len(code) + 1024:
-        _, first, dense = np.unique(code, return_index=True, return_inverse=True)
-        return dense.astype(np.intp, copy=False), first.astype(np.intp, copy=False)
-    row_of = np.full(top, -1, dtype=np.intp)
-    row_of[code[::-1]] = np.arange(len(code) - 1, -1, -1, dtype=np.intp)
-    present = row_of >= 0
-    return (np.cumsum(present, dtype=np.intp) - 1)[code], row_of[present]
+    distinct, dense = factorize(code)
+    row_of = np.empty(len(distinct), dtype=np.intp)
+    row_of[dense] = np.arange(len(code))
+    return dense, row_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,11 +92,6 @@ class CellSums:
     squared_error: FloatArray | None = None
     y_sum: float = 0.0
     y_square_sum: float = 0.0
-
-    def append(self, outcome: FloatArray, squared_error: FloatArray) -> "CellSums":
-        """Return sums with further models behind these."""
-        squared = None if self.squared_error is None else np.concatenate([self.squared_error, squared_error])
-        return replace(self, outcome=np.concatenate([self.outcome, outcome], axis=1), squared_error=squared)
 
 
 def cell_sums(
@@ -131,8 +126,9 @@ def cell_sums(
         Exact for decisions without weights: all counts are integers.
     """
     totals = np.bincount(cells.codes, weight, minlength=cells.n_cells).astype(np.float64)
-    adder = _GemmAdder if cells.n_cells <= _FEW_CELLS else _SortAdder
-    outcome = adder(matrix, cells, threshold, weight, names).sums()
+    add = _sums_by_products if cells.n_cells <= _FEW_CELLS else _sums_by_sorting
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
+        outcome = add(_Outcome(matrix, threshold, names), cells, weight)
     if y is None:
         return CellSums(totals, outcome)
     mean = float(np.average(y, weights=weight))
@@ -141,81 +137,75 @@ def cell_sums(
     return CellSums(totals, outcome, squared, mean * totals.sum(), spread)
 
 
-class _GemmAdder:
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """Decisions of the models, or their scores where there is no threshold, block by block."""
+
+    scores: NDArray[Any]
+    threshold: float | None
+    names: Sequence[str]
+
+    def block(self, rows: slice, models: slice, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+        """Return a block as floats; the check for finite values rides on the block being in cache."""
+        block = self.scores[rows, models]
+        # Of all ways to look at every value, einsum's sum is the cheapest; half precision would overflow in it.
+        total = np.einsum("ij->", block, dtype=np.float64 if block.dtype == np.float16 else None)
+        if not np.isfinite(total) and not np.isfinite(block).all():
+            finite(self.scores, parameter="y_preds", names=self.names)
+        return (block if self.threshold is None else block > self.threshold).astype(dtype)
+
+
+def _sums_by_products(outcome: _Outcome, cells: Cells, weight: FloatArray | None) -> FloatArray:
     """Sum by one matrix product per block with the indicators of the cells."""
-
-    def __init__(
-        self,
-        matrix: NDArray[Any],
-        cells: Cells,
-        threshold: float | None,
-        weight: FloatArray | None,
-        names: Sequence[str],
-    ) -> None:
-        self.matrix, self.cells, self.threshold, self.weight, self.names = (
-            matrix,
-            cells,
-            threshold,
-            weight,
-            names,
-        )
-        # Counts below 2²⁴ are exact in single precision, and blocks are far smaller than that.
-        self.dtype = np.float32 if threshold is not None and weight is None else np.float64
-
-    def sums(self) -> FloatArray:
-        n_rows, n_models = self.matrix.shape
-        indicator = np.zeros((n_rows, self.cells.n_cells), dtype=self.dtype)
-        indicator[np.arange(n_rows), self.cells.codes] = 1.0 if self.weight is None else self.weight
-        total = np.zeros((self.cells.n_cells, n_models))
-        for rows, models in _blocks(self.matrix):
-            outcome = self._outcome(self.matrix[rows, models])
-            total[:, models] += indicator[rows].T @ outcome
-        return total
-
-    def _outcome(self, block: NDArray[Any]) -> NDArray[Any]:
-        """Return decisions or scores of a block; the check for finite values rides on the block being in cache."""
-        flat = block.ravel(order="K")
-        if block.dtype.kind == "f" and not np.isfinite(np.vdot(flat, flat)):
-            finite(self.matrix, parameter="y_preds", names=self.names)
-        outcome = block if self.threshold is None else block > self.threshold
-        return outcome.astype(self.dtype)
+    # Counts below 2²⁴ are exact in single precision, and blocks are far smaller than that.
+    dtype = np.float32 if outcome.threshold is not None and weight is None else np.float64
+    total = np.zeros((cells.n_cells, outcome.scores.shape[1]))
+    every_cell = np.arange(cells.n_cells)[:, None]
+    height, width = _block_shape(outcome.scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // cells.n_cells)))
+    for rows in _slices(outcome.scores.shape[0], height):
+        indicator = (cells.codes[rows] == every_cell).astype(dtype)
+        if weight is not None:
+            indicator *= weight[rows]
+        for models in _slices(outcome.scores.shape[1], width):
+            total[:, models] += indicator @ outcome.block(rows, models, dtype)
+    return total
 
 
-class _SortAdder(_GemmAdder):
+def _sums_by_sorting(outcome: _Outcome, cells: Cells, weight: FloatArray | None) -> FloatArray:
     """Sum by sorting the rows by cell once: for measures with very many groups."""
-
-    def sums(self) -> FloatArray:
-        order = np.argsort(self.cells.codes, kind="stable")
-        starts = np.searchsorted(self.cells.codes[order], np.arange(self.cells.n_cells))
-        weight = None if self.weight is None else self.weight[order]
-        total = np.empty((self.cells.n_cells, self.matrix.shape[1]))
-        width = max(1, 16 * _BLOCK // len(order))
-        for first in range(0, self.matrix.shape[1], width):
-            models = slice(first, first + width)
-            outcome = self._outcome(self.matrix[:, models])[order].astype(np.float64, copy=False)
-            if weight is not None:
-                outcome *= weight[:, None]
-            total[:, models] = np.add.reduceat(outcome, starts, axis=0)
-        return total
+    n_rows, n_models = outcome.scores.shape
+    order = np.argsort(cells.codes, kind="stable")
+    starts = np.searchsorted(cells.codes[order], np.arange(cells.n_cells))
+    total = np.empty((cells.n_cells, n_models))
+    for models in _slices(n_models, max(1, 32 * _BLOCK // n_rows)):
+        values = outcome.block(slice(None), models, np.float64)
+        if weight is not None:
+            values *= weight[:, None]
+        total[:, models] = np.add.reduceat(values[order], starts, axis=0)
+    return total
 
 
-def _blocks(matrix: NDArray[Any]) -> Iterator[tuple[slice, slice]]:
-    """Yield (rows, models) slices whose block is contiguous in memory where the matrix is."""
+def _block_shape(matrix: NDArray[Any], size: int) -> tuple[int, int]:
+    """Return rows and models of a block of about `size` elements, long in the direction in which memory runs."""
     n_rows, n_models = matrix.shape
-    rows = max(1, _BLOCK // n_models)
-    models = n_models
     if abs(matrix.strides[0]) < abs(matrix.strides[1]):  # one model after the other
-        rows = min(n_rows, 8 * _BLOCK)
-        models = max(1, _BLOCK // rows)
-    for i in range(0, n_rows, rows):
-        for j in range(0, n_models, models):
-            yield slice(i, i + rows), slice(j, j + models)
+        height = min(n_rows, max(size // 8, size // n_models))
+        return height, max(1, size // height)
+    width = min(n_models, size // 16)
+    return max(1, size // width), width
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    """Yield consecutive slices of `step` elements."""
+    return (slice(start, start + step) for start in range(0, length, step))
 
 
 def _squared_error(matrix: NDArray[Any], y: FloatArray, weight: FloatArray | None) -> FloatArray:
     total = np.zeros(matrix.shape[1])
-    for rows, models in _blocks(matrix):
-        error = matrix[rows, models] - y[rows, None]
-        scaled = error if weight is None else error * weight[rows, None]
-        total[models] += np.einsum("ij,ij->j", error, scaled)
+    height, width = _block_shape(matrix, _BLOCK)
+    for rows in _slices(matrix.shape[0], height):
+        for models in _slices(matrix.shape[1], width):
+            error = matrix[rows, models] - y[rows, None]
+            scaled = error if weight is None else error * weight[rows, None]
+            total[models] += np.einsum("ij,ij->j", error, scaled)
     return total

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
+from fairfrontier._validation import Attribute, FloatArray, IntArray, column, one_of
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics.cells import Cells
 
@@ -25,6 +26,9 @@ MEASURES: dict[str, tuple[bool | None, ...]] = {
     "false_positive_rate_parity": (False,),
     "equalized_odds": (True, False),
 }
+
+# Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
+_DENSE_MEMBERSHIP = 2**14
 
 Fairness = str | Callable[..., float] | Sequence[tuple[Any, Any]]
 
@@ -106,7 +110,10 @@ class Contrasts:
                     f"sensitive_features must leave no group empty; the row set {name!r} has total weight {total:g}, "
                     "so its rate is undefined: merge small groups, drop them, or use another fairness measure"
                 )
-        return np.asarray((self.membership.astype(np.float64) @ outcome / totals[:, None]).T)
+        # With thousands of groups nearly all of the membership is zero; a dense product would take most of the time.
+        dense = self.membership.size <= _DENSE_MEMBERSHIP
+        member = self.membership.astype(np.float64) if dense else csr_array(self.membership, dtype=np.float64)
+        return np.asarray((member @ outcome / totals[:, None]).T)
 
 
 def build_contrasts(
@@ -115,6 +122,7 @@ def build_contrasts(
     label: NDArray[np.bool_] | None,
     attributes: Sequence[Attribute],
     sensitive_mode: str = "separate",
+    n_rows: int | None = None,
 ) -> Contrasts:
     """Return the contrasts of a named measure, or of custom pairs of boolean masks.
 
@@ -128,11 +136,14 @@ def build_contrasts(
         The sensitive attributes (ignored for custom masks).
     sensitive_mode : {"separate", "intersectional"}
         Each attribute on its own, or their cross product.
+    n_rows : int, optional
+        The length that custom masks must have; None: that of the labels or attributes, if there are any.
     """
-    if not isinstance(fairness, str):
-        return _custom(fairness, label, None if not attributes else len(attributes[0].codes))
-    conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
     one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
+    if not isinstance(fairness, str):
+        known = [label] if label is not None else [attribute.codes for attribute in attributes]
+        return _custom(fairness, label, len(known[0]) if n_rows is None and known else n_rows)
+    conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
     if label is None and conditions != (None,):
         raise InvalidInputError(
             f"fairness={fairness!r} conditions on a two-class label, which a regression target is not; "
@@ -152,12 +163,12 @@ def _named(conditions: Iterable[bool | None], cells: Cells) -> Contrasts:
     for condition in conditions:
         suffix = "" if condition is None else f" | y={int(condition)}"
         allowed = np.ones(cells.n_cells, dtype=bool) if condition is None else cells.label == condition
-        for column, attribute in enumerate(cells.attributes):
+        for position, attribute in enumerate(cells.attributes):
             blocks.append(tuple(range(len(names), len(names) + len(attribute.values))))
             of_block.append(attribute.name)
             for code, value in enumerate(attribute.values):
                 names.append(f"{attribute.name}={value}{suffix}")
-                rows.append(allowed & (cells.groups[:, column] == code))
+                rows.append(allowed & (cells.groups[:, position] == code))
     return Contrasts(RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows), cells)
 
 
@@ -172,40 +183,40 @@ def _intersection(attributes: Sequence[Attribute]) -> Attribute:
 
 def _custom(pairs: Any, label: NDArray[np.bool_] | None, n_rows: int | None) -> Contrasts:
     masks = _masks(pairs)
-    length = len(masks[0]) if n_rows is None else n_rows
-    if label is not None:
-        length = len(label)
-    names = []
-    for index, mask in enumerate(masks):
-        name = f"fairness[{index // 2}][{index % 2}]"
+    length = len(next(iter(masks.values()))) if n_rows is None else n_rows
+    for name, mask in masks.items():
         if len(mask) != length:
-            raise InvalidInputError(f"{name} must have one boolean a row, {length}; got {len(mask)}")
+            raise InvalidInputError(
+                f"{name} must have one boolean a row, {length}; got {len(mask)}: mask the rows of y"
+            )
         if not mask.any():
-            raise GroupError(f"{name} must select at least one row; got a mask that is False everywhere")
-        names.append(f"contrast {index // 2} G{index % 2 + 1}")
+            raise GroupError(
+                f"{name} must select at least one row; got a mask that is False everywhere: its rate would be undefined"
+            )
+    names = tuple(f"contrast {j // 2} G{j % 2 + 1}" for j in range(len(masks)))
     as_attributes = [
-        Attribute(name, mask.astype(np.intp), (False, True)) for name, mask in zip(names, masks, strict=True)
+        Attribute(name, mask.astype(np.intp), (False, True)) for name, mask in zip(names, masks.values(), strict=True)
     ]
     cells = Cells.from_rows(label, as_attributes)
     blocks = tuple((j, j + 1) for j in range(0, len(masks), 2))
-    sets = RowSets(tuple(names), blocks, tuple(f"contrast {j // 2}" for j in range(0, len(masks), 2)))
+    sets = RowSets(names, blocks, tuple(f"contrast {j}" for j in range(len(blocks))))
     return Contrasts(sets, cells.groups.T.astype(bool), cells)
 
 
-def _masks(pairs: Any) -> list[NDArray[np.bool_]]:
-    advice = "fairness must be a measure's name, a callable, or a list of pairs (mask, mask) of boolean arrays"
-    try:
-        masks = [np.asarray(mask) for pair in pairs for mask in _pair(pair)]
-    except (TypeError, ValueError):
-        raise InvalidInputError(f"{advice}; got {type(pairs).__name__}") from None
-    if not masks:
-        raise InvalidInputError(f"{advice}; got an empty list")
-    for mask in masks:
-        if mask.dtype.kind != "b" or mask.ndim != 1:
-            raise InvalidInputError(f"{advice}; got an array of dtype {mask.dtype} and shape {mask.shape}")
+def _masks(pairs: Any) -> dict[str, NDArray[np.bool_]]:
+    """Return the masks of all pairs by the name that an error gives them."""
+    expected = "a measure's name, a callable, or a list of pairs (mask, mask) of boolean arrays"
+    if not isinstance(pairs, Sequence) or len(pairs) == 0:
+        raise InvalidInputError(f"fairness must be {expected}; got {pairs!r}")
+    masks = {}
+    for i, pair in enumerate(pairs):
+        if not isinstance(pair, Sequence) or len(pair) != 2:
+            raise InvalidInputError(
+                f"fairness must be {expected}; got {type(pair).__name__} as fairness[{i}], not a pair"
+            )
+        for j, mask in enumerate(pair):
+            name = f"fairness[{i}][{j}]"
+            masks[name] = column(mask, parameter=name)
+            if masks[name].dtype.kind != "b":
+                raise InvalidInputError(f"{name} must be booleans, one a row; got dtype {masks[name].dtype}")
     return masks
-
-
-def _pair(pair: Any) -> tuple[Any, Any]:
-    first, second = pair
-    return first, second

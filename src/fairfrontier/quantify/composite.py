@@ -58,8 +58,8 @@ def _levels(fairness: Any, accuracy: Any) -> tuple[FloatArray, FloatArray]:
         array = np.asarray(fairness)
         if array.ndim not in (1, 2):
             raise InvalidInputError(f"fairness must be 2-D, one column an attribute; got shape {array.shape}")
-        columns = list(array[:, None].T if array.ndim == 1 else array.T)
+        columns = list(np.atleast_2d(array.T))
     if not columns:
-        raise InvalidInputError("fairness must have at least one attribute; got none")
+        raise InvalidInputError("fairness must have at least one attribute; got none: give one column an attribute")
     pairs = [unit_interval_pairs(one, accuracy) for one in columns]
     return np.stack([level for level, _ in pairs], axis=1), pairs[0][1]

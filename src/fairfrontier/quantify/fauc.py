@@ -10,7 +10,7 @@ from fairfrontier.identify.frontier import TAFCurve
 from fairfrontier.identify.points import tradeoff_points
 from fairfrontier.metrics.accuracy import Accuracy
 from fairfrontier.metrics.contrasts import Fairness
-from fairfrontier.quantify.weights import Weight, as_weight
+from fairfrontier.quantify.weights import Weight, as_weight, positive_total
 
 
 def fauc(curve: TAFCurve, weight: Weight | Callable[[float], float] | None = None) -> float:
@@ -30,8 +30,9 @@ def fauc(curve: TAFCurve, weight: Weight | Callable[[float], float] | None = Non
 
     Notes
     -----
-    Between two knots the curve is intercept + slope·f, so its part of the integral is intercept·ΔW + slope·ΔM with the
-    weight's own integrals W and M: no quadrature, unless the weight is a plain function.
+    Between two knots l and r the curve is linear, so its part of the integral is accuracy(l)·(ΔW − R) + accuracy(r)·R
+    with R = (ΔM − l·ΔW)/(r − l) and the weight's own integrals W and M: no quadrature, unless the weight is a plain
+    function.
 
     Examples
     --------
@@ -42,19 +43,22 @@ def fauc(curve: TAFCurve, weight: Weight | Callable[[float], float] | None = Non
     >>> round(fauc(curve, StepWeight(0.8)), 6)
     0.7
     """
+    if not isinstance(curve, TAFCurve):
+        raise InvalidInputError(
+            f"curve must be a TAFCurve; got {type(curve).__name__}: make one with taf_curve or TradeoffPoints.frontier"
+        )
     w = as_weight(weight)
     levels = np.append(curve.fairness, 1.0)
     area = w.cumulative(levels)
-    if not area[-1] > 0:
-        raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
-    parts = np.diff(area[:-1], prepend=0.0)
+    total = positive_total(area)
+    part = np.diff(area[:-1], prepend=0.0)
     if not curve.linear:
-        return float(parts @ curve.accuracy / area[-1])
-    slope = np.diff(curve.accuracy) / np.diff(curve.fairness)
-    slope = np.concatenate([[0.0], slope])  # flat up to the first knot
-    intercept = curve.accuracy - slope * curve.fairness
-    moments = np.diff(w.cumulative_moment(levels)[:-1], prepend=0.0)
-    return float((parts @ intercept + moments @ slope) / area[-1])
+        return float(part @ curve.accuracy / total)
+    moment = np.diff(w.cumulative_moment(levels)[:-1])
+    # The share of the right knot cannot leave [0, part]; rounding could, where two knots nearly coincide.
+    right = np.clip((moment - curve.fairness[:-1] * part[1:]) / np.diff(curve.fairness), 0.0, part[1:])
+    flat = part[0] * curve.accuracy[0]  # up to the first knot
+    return float((flat + (part[1:] - right) @ curve.accuracy[:-1] + right @ curve.accuracy[1:]) / total)
 
 
 def fauc_score(

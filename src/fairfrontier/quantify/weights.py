@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.integrate import quad
 
-from fairfrontier._validation import FloatArray, column, finite, number
+from fairfrontier._columns import FloatArray, IntArray, column, finite, numeric
+from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 
 
@@ -35,7 +36,17 @@ class Weight(ABC):
 
     def normalized(self, fairness: FloatArray) -> FloatArray:
         """Return W(x) / W(1), which runs from 0 to 1."""
-        return self.cumulative(fairness) / self.cumulative(np.ones(1))
+        area = self.cumulative(np.append(fairness, 1.0))
+        return area[:-1] / positive_total(area)
+
+
+def positive_total(area: FloatArray) -> float:
+    """Return the last value of cumulative integrals, that over all of [0, 1], if it is positive."""
+    if not area[-1] > 0:
+        raise InvalidInputError(
+            f"weight must have a positive integral over [0, 1]; got {area[-1]:g}: give some level of fairness a weight"
+        )
+    return float(area[-1])
 
 
 @dataclass(frozen=True)
@@ -184,8 +195,8 @@ class TabulatedWeight(Weight):
     _moment: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        knots = column(self.knots, parameter="knots").astype(np.float64)
-        values = column(self.values, parameter="values").astype(np.float64)
+        knots = numeric(column(self.knots, parameter="knots"), parameter="knots").astype(np.float64)
+        values = numeric(column(self.values, parameter="values"), parameter="values").astype(np.float64)
         finite(knots, parameter="knots")
         finite(values, parameter="values")
         if len(knots) < 2 or not np.all(np.diff(knots) > 0) or knots[0] < 0 or knots[-1] > 1:
@@ -197,40 +208,44 @@ class TabulatedWeight(Weight):
         if values.min() < 0:
             raise InvalidInputError(f"values must be non-negative; got {values.min():g}")
         left, right = (values[:-1], values[1:]) if len(values) == len(knots) else (values, values)
-        slope = (right - left) / np.diff(knots)
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
-        # Between two knots w(x) = intercept + slope·x.
-        object.__setattr__(self, "_lines", np.stack([left - slope * knots[:-1], slope]))
-        object.__setattr__(self, "_area", np.concatenate([[0.0], np.cumsum(self._pieces(knots[1:], 0))]))
-        object.__setattr__(self, "_moment", np.concatenate([[0.0], np.cumsum(self._pieces(knots[1:], 1))]))
+        # From its left knot on, a piece is left + slope·(x − knot).
+        object.__setattr__(self, "_lines", np.stack([left, (right - left) / np.diff(knots)]))
+        object.__setattr__(self, "_area", self._up_to_knots(moment=False))
+        object.__setattr__(self, "_moment", self._up_to_knots(moment=True))
         if self._area[-1] <= 0:
             raise InvalidInputError("values must not be all zero: the weight would integrate to zero")
 
-    def _pieces(self, x: FloatArray, power: int, piece: Any = slice(None)) -> FloatArray:
-        """Return ∫ u^power·w(u) du from the left knot of each `piece` to `x`."""
-        intercept, slope = self._lines[:, piece]
-        low = self.knots[:-1][piece]
-        first = (x ** (power + 1) - low ** (power + 1)) / (power + 1)
-        second = (x ** (power + 2) - low ** (power + 2)) / (power + 2)
-        return np.asarray(intercept * first + slope * second)
+    def _up_to_knots(self, *, moment: bool) -> FloatArray:
+        every_piece = np.arange(len(self.knots) - 1)
+        return np.concatenate([[0.0], np.cumsum(self._pieces(self.knots[1:], every_piece, moment=moment))])
 
-    def _cumulative(self, fairness: FloatArray, power: int, start: FloatArray) -> FloatArray:
-        x = np.clip(fairness, self.knots[0], self.knots[-1])
-        piece = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
-        return np.asarray(start[piece] + self._pieces(x, power, piece))
+    def _pieces(self, x: FloatArray, piece: IntArray, *, moment: bool) -> FloatArray:
+        """Return ∫ w, or ∫ u·w(u) du, from the left knot of each `piece` to `x`."""
+        (left, slope), low = self._lines[:, piece], self.knots[piece]
+        d = x - low
+        area = left * d + slope * d**2 / 2
+        return np.asarray(low * area + left * d**2 / 2 + slope * d**3 / 3 if moment else area)
+
+    def _piece(self, x: FloatArray) -> IntArray:
+        return np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
 
     def __call__(self, fairness: ArrayLike) -> Any:
         x = np.asarray(fairness, dtype=np.float64)
-        piece = np.clip(np.searchsorted(self.knots, x, side="right") - 1, 0, len(self.knots) - 2)
-        value = self._lines[0, piece] + self._lines[1, piece] * x
+        piece = self._piece(x)
+        value = self._lines[0, piece] + self._lines[1, piece] * (x - self.knots[piece])
         return np.where((x >= self.knots[0]) & (x <= self.knots[-1]), value, 0.0)[()]
 
     def cumulative(self, fairness: FloatArray) -> FloatArray:
-        return self._cumulative(fairness, 0, self._area)
+        x = np.clip(fairness, self.knots[0], self.knots[-1])
+        piece = self._piece(x)
+        return np.asarray(self._area[piece] + self._pieces(x, piece, moment=False))
 
     def cumulative_moment(self, fairness: FloatArray) -> FloatArray:
-        return self._cumulative(fairness, 1, self._moment)
+        x = np.clip(fairness, self.knots[0], self.knots[-1])
+        piece = self._piece(x)
+        return np.asarray(self._moment[piece] + self._pieces(x, piece, moment=True))
 
 
 class CallableWeight(Weight):

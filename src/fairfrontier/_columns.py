@@ -1,0 +1,174 @@
+"""Read columns out of lists, arrays, and the series and dataframes of any library."""
+
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier.exceptions import InvalidInputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.intp]
+
+
+def column(values: Any, *, parameter: str) -> NDArray[Any]:
+    """Return a 1-D numpy array from an array, list or series of any dataframe library.
+
+    Examples
+    --------
+    >>> column(["a", 1, float("nan")], parameter="y")
+    array(['a', 1, nan], dtype=object)
+    """
+    if is_series(values):
+        return np.asarray(nw.from_native(values, series_only=True).to_numpy())
+    if is_frame(values):
+        arrays, _ = frame_columns(values, parameter=parameter)
+        if len(arrays) != 1:
+            raise InvalidInputError(f"{parameter} must be one column; got a dataframe with {len(arrays)} columns")
+        return arrays[0]
+    array = as_array(values, parameter=parameter)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InvalidInputError(f"{parameter} must be 1-D; got {described(values, array)}")
+    return array
+
+
+def is_series(values: Any) -> bool:
+    """Tell whether `values` is a series of some dataframe library."""
+    return bool(isinstance(values, nw.Series) or nw.dependencies.is_into_series(values))
+
+
+def is_frame(values: Any) -> bool:
+    """Tell whether `values` is a dataframe in memory of some library."""
+    return bool(nw.dependencies.is_into_dataframe(values))
+
+
+def frame_columns(frame: Any, *, parameter: str) -> tuple[list[NDArray[Any]], tuple[str, ...]]:
+    """Return the columns of a dataframe and their names."""
+    # pyarrow's attribute `columns` holds the data; its names are elsewhere.
+    names = tuple(str(name) for name in getattr(frame, "column_names", None) or frame.columns)
+    unique_names(names, parameter=parameter)
+    wrapped = nw.from_native(frame, eager_only=True)
+    return [wrapped.get_column(c).to_numpy() for c in wrapped.columns], names
+
+
+def unique_names(names: Sequence[str], *, parameter: str) -> None:
+    """Check that no name comes twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInputError(f"{parameter} must have distinct names; got {name!r} twice: rename one of them")
+        seen.add(name)
+
+
+def as_array(values: Any, *, parameter: str, tuples_are_labels: bool = True) -> NDArray[Any]:
+    """Return `np.asarray(values)`, without what numpy would do to tuples, mixed types and masks."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInputError(f"{parameter} must have no masked value: fill or drop these rows first")
+    if not isinstance(values, (list, tuple)):
+        return np.asarray(values)
+    if tuples_are_labels and any(isinstance(value, tuple) for value in values):  # groups, not a second axis
+        return _objects(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise InvalidInputError(f"{parameter} must be 1-D or a table; got rows of different lengths") from None
+    # In a list of several types numpy makes 1 the text '1' and NaN the text 'nan'.
+    if array.dtype.kind in "US" and not _all_text(values):
+        return _objects(values) if array.ndim == 1 else np.asarray(values, dtype=object)
+    return array
+
+
+def _all_text(values: Any) -> bool:
+    return all(_all_text(v) if isinstance(v, (list, np.ndarray)) else isinstance(v, (str, bytes)) for v in values)
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def described(values: Any, array: NDArray[Any]) -> str:
+    """Describe an input of a wrong shape."""
+    return f"{values!r}" if values is None or isinstance(values, str) else f"an array of shape {array.shape}"
+
+
+def numeric(values: NDArray[Any], *, parameter: str) -> NDArray[Any]:
+    """Return numbers as they are (bool as uint8, objects converted); refuse text, dates and complex numbers."""
+    if values.dtype.kind == "b":
+        return values.view(np.uint8)
+    if values.dtype.kind in "fiu":
+        return values
+    wrong = next((v for v in values.flat if not (isinstance(v, Real | Decimal | np.bool_) or is_missing(v))), None)
+    if values.dtype.kind != "O" or wrong is not None:
+        shown = wrong if values.size else values.dtype
+        raise InvalidInputError(f"{parameter} must be numbers; got {shown!r}: convert the values to numbers first")
+    return np.array([np.nan if is_missing(v) else float(v) for v in values.flat]).reshape(values.shape)
+
+
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from real values."""
+    if value is None:
+        return True
+    differs = value != value
+    return bool(differs) if isinstance(differs, (bool, np.bool_)) else type(value).__name__ == "NAType"
+
+
+def finite(matrix: NDArray[Any], *, parameter: str, names: Sequence[str] = ()) -> None:
+    """Check that no value is NaN or infinite; name the first offending column."""
+    # A sum is one read and no temporary; it is finite unless something in it is not (or it overflows).
+    with np.errstate(all="ignore"):
+        if np.isfinite(matrix.sum(dtype=np.float64)):
+            return
+    rows, *columns = np.nonzero(~np.isfinite(matrix))
+    if rows.size == 0:
+        return
+    where = f" in {names[columns[0][0]]!r}" if columns and names else ""
+    raise InvalidInputError(
+        f"{parameter} must be finite; got {matrix[rows[0], *(c[0] for c in columns)]!s}{where} at row {rows[0]} "
+        f"({rows.size} such values): drop or impute these rows first"
+    )
+
+
+def factorize(values: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:
+    """Return the sorted distinct values of an array of numbers, and each row's index among them.
+
+    Examples
+    --------
+    >>> factorize(np.array([5, 3, 5]))
+    (array([3, 5]), array([1, 0, 1]))
+    """
+    if values.dtype.kind == "b":
+        distinct, codes = factorize(values.view(np.uint8))
+        return distinct.astype(bool), codes
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low <= 4 * len(values) and high <= np.iinfo(np.intp).max:  # a table of marks needs no sort
+            shifted = values.astype(np.intp) - low
+            present = np.zeros(high - low + 1, dtype=bool)
+            present[shifted] = True
+            found = np.flatnonzero(present)
+            return (found + low).astype(values.dtype), (np.cumsum(present, dtype=np.intp) - 1)[shifted]
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, codes.astype(np.intp, copy=False)
+
+
+def factorize_objects(values: NDArray[Any], *, parameter: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct objects (sorted where they can be) and each row's index among them."""
+    items = values.tolist()
+    try:
+        distinct = list(dict.fromkeys(items))
+    except TypeError as error:
+        raise InvalidInputError(f"{parameter} must hold hashable values; {error}") from None
+    try:
+        distinct.sort()
+    except TypeError:  # several types have no common order: that of their names, and of first appearance
+        distinct.sort(key=lambda value: type(value).__name__)
+    position = {value: index for index, value in enumerate(distinct)}
+    return distinct, np.fromiter(map(position.__getitem__, items), dtype=np.intp, count=len(items))
