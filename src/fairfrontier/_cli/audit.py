@@ -65,6 +65,7 @@ def read(request: Request) -> AuditData:
         scores=request.scores,
         positive=request.positive,
         accuracy=request.accuracy,
+        threshold=request.threshold,
     )
 
 

@@ -18,6 +18,8 @@ from fairfrontier.metrics import ACCURACY_MEASURES
 _COLUMNS = 32
 # A column with more values than this is a measurement, such as an age, and not a set of groups.
 MAX_GROUPS = 50
+# Up to this many scores are kept in double precision; more are kept in single, on their side of the threshold.
+_DOUBLE = 2**24
 # Scores that rounding has put a hair outside [0, 1].
 _SLACK = 1e-6
 
@@ -58,6 +60,7 @@ def read_data(
     scores: Sequence[str] = (),
     positive: str | None = None,
     accuracy: str = "accuracy",
+    threshold: float = 0.5,
 ) -> AuditData:
     """Read what an audit needs.
 
@@ -73,6 +76,8 @@ def read_data(
         The positive label; None: the second of the two in sorted order.
     accuracy : str
         The accuracy measure: one of regression takes any numbers.
+    threshold : float
+        What decisions compare scores with.
     """
     regression = ACCURACY_MEASURES[one_of(accuracy, ACCURACY_MEASURES, parameter="--accuracy")].regression
     file.check(label, option="--label")
@@ -83,7 +88,7 @@ def read_data(
     names = _score_columns(file, scores, {label, *sensitive})
     y, shown_positive = _target(file, label) if regression else _label(file, label, positive)
     groups = {name: _groups(file, name) for name in dict.fromkeys(sensitive)}
-    matrix, kept = _matrix(file, names, unit=not regression, named=bool(scores))
+    matrix, kept = _matrix(file, names, threshold=None if regression else threshold, named=bool(scores))
     return AuditData(y, shown_positive, groups, matrix, kept, tuple(n for n in names if n not in set(kept)))
 
 
@@ -102,9 +107,7 @@ def _score_columns(file: ColumnFile, patterns: Sequence[str], taken: set[str]) -
         if not matches:
             if not any(character in pattern for character in "*?["):
                 file.check(pattern, option="--scores")
-            raise InvalidInputError(
-                f"--scores {pattern!r} matches no column besides label and attributes: {shown(others)}"
-            )
+            raise InvalidInputError(f"--scores {pattern!r} must match a column; the others are {shown(others)}")
         chosen.update(dict.fromkeys(matches))
     return list(chosen)
 
@@ -221,29 +224,45 @@ def _groups(file: ColumnFile, name: str) -> NDArray[Any]:
     return np.asarray(texts[codes])
 
 
-def _matrix(file: ColumnFile, names: Sequence[str], *, unit: bool, named: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
+def _matrix(
+    file: ColumnFile, names: Sequence[str], *, threshold: float | None, named: bool
+) -> tuple[NDArray[Any], tuple[str, ...]]:
     """Return the scores (n, k), one model after the other in memory, and the models' names."""
-    numpy_types = [np.dtype(t.to_pandas_dtype()) for t in (file.types[n] for n in names) if _has_numpy_type(t)]
-    dtype = np.float32 if numpy_types and all(t in (np.float32, np.float16) for t in numpy_types) else np.float64
+    dtype = np.float64 if file.n_rows * len(names) <= _DOUBLE else np.float32
     matrix = np.empty((file.n_rows, len(names)), dtype=dtype, order="F")
     kept: list[str] = []
     for start in range(0, len(names), _COLUMNS):
         table = file.read(names[start : start + _COLUMNS])
         for name in table.column_names:
-            column = table.column(name)
-            numbers = _as_numbers(column, name, option="--scores" if named else "column")
-            if unit and not named and not _may_be_scores(numbers):
+            numbers = _as_numbers(table.column(name), name, option="--scores" if named else "column")
+            if threshold is not None and not named and not _may_be_scores(numbers):
                 continue
-            matrix[:, len(kept)] = _checked(numbers, name, unit=unit)
+            numbers = _checked(numbers, name, unit=threshold is not None)
+            matrix[:, len(kept)] = numbers if dtype is np.float64 else single_precision(numbers, threshold)
             kept.append(name)
     if not kept:
         raise InvalidInputError(f"no numeric column of {file.path.name} lies in [0, 1]: name the scores with --scores")
     return matrix[:, : len(kept)], tuple(kept)
 
 
-def _has_numpy_type(dtype: Any) -> bool:
-    types = require("pyarrow", extra="cli", purpose="Reading a file").types
-    return bool(types.is_integer(dtype) or types.is_floating(dtype))
+def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[np.float32]:
+    """Return scores in single precision that are above `threshold` exactly where they were in double precision.
+
+    Examples
+    --------
+    >>> scores = np.array([0.5, 0.5 + 1e-12])
+    >>> scores.astype(np.float32) > 0.5, single_precision(scores, 0.5) > 0.5
+    (array([False, False]), array([False,  True]))
+    """
+    result = numbers.astype(np.float32)
+    if threshold is None:
+        return result
+    moved = np.flatnonzero((result > threshold) != (numbers > threshold))
+    for row in moved:
+        toward = np.float32(np.inf if numbers[row] > threshold else -np.inf)
+        while (result[row] > threshold) != (numbers[row] > threshold):
+            result[row] = np.nextafter(result[row], toward)
+    return result
 
 
 def _may_be_scores(numbers: NDArray[Any]) -> bool:

@@ -94,7 +94,7 @@ def _open_parquet(path: Path) -> ColumnFile:
     arrow = require("pyarrow", extra="cli", purpose="Reading a file")
     parquet = require("pyarrow.parquet", extra="cli", purpose="Reading a file")
     try:
-        source = parquet.ParquetFile(path, memory_map=True)
+        source = parquet.ParquetFile(path)
     except arrow.ArrowException as error:
         raise _unreadable(path, "Parquet", error) from None
     schema = source.schema_arrow
@@ -106,6 +106,7 @@ def _open_csv(path: Path, delimiter: str) -> ColumnFile:
     csv = require("pyarrow.csv", extra="cli", purpose="Reading a file")
     if len(delimiter) != 1:
         raise InvalidInputError(f"--delimiter must be one character; got {delimiter!r}")
+    _check_delimiter(path, delimiter)
     try:
         table = csv.read_csv(
             path,
@@ -114,16 +115,17 @@ def _open_csv(path: Path, delimiter: str) -> ColumnFile:
         )
     except arrow.ArrowException as error:
         raise _unreadable(path, "CSV", error) from None
-    _check_delimiter(path, table.column_names, delimiter)
     return ColumnFile(path, _types(table.schema, path), table.num_rows, table)
 
 
-def _check_delimiter(path: Path, names: Sequence[str], delimiter: str) -> None:
-    """A header that is one column with another delimiter in it was not written with this one."""
-    if len(names) > 1:
+def _check_delimiter(path: Path, delimiter: str) -> None:
+    """Refuse a header that holds another delimiter and not this one: it was not written with this one."""
+    with path.open("rb") as stream:
+        header = stream.readline(2**20)
+    if delimiter.encode() in header:
         return
     for other, word in {**_OTHER_DELIMITERS, ",": "commas"}.items():
-        if other != delimiter and other in names[0]:
+        if other.encode() in header:
             option = "'\\t'" if other == "\t" else repr(other)
             raise InvalidInputError(
                 f"{path.name} looks separated by {word}, not by {delimiter!r}: pass --delimiter {option}"

@@ -1,0 +1,266 @@
+"""Bad files and bad options: one clear line, exit code 2, nothing half-written."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfrontier._cli.output import writing
+from fairfrontier.cli import main
+
+
+def good(n: int = 40) -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "outcome": np.arange(n) % 2,
+            "sex": ["f", "m", "m", "f"] * (n // 4),
+            "m_a": rng.random(n),
+            "m_b": rng.random(n),
+        }
+    )
+
+
+def run(file: Path, out: Path, *options: str) -> int:
+    return main(["audit", str(file), "--out", str(out), "--label", "outcome", "--sensitive", "sex", *options])
+
+
+@pytest.fixture
+def refused(tmp_path, capsys):
+    """Return a check: the command refuses with one line, which it returns, and writes nothing."""
+
+    def check(file: Path, *options: str) -> str:
+        out = tmp_path / "nested" / "out"
+        assert run(file, out, *options) == 2
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+        assert not (tmp_path / "nested").exists()
+        return captured.err
+
+    return check
+
+
+def written(tmp_path: Path, frame: pd.DataFrame, **options) -> Path:
+    path = tmp_path / "p.csv"
+    frame.to_csv(path, index=False, **options)
+    return path
+
+
+def test_missing_column_names_the_near_match(tmp_path, refused):
+    path = written(tmp_path, good().rename(columns={"outcome": "outcomes"}))
+    assert "--label must name a column of p.csv; got 'outcome': did you mean 'outcomes'?" in refused(path)
+    path = written(tmp_path, good().rename(columns={"sex": "Sex"}))
+    assert "did you mean 'Sex'?" in refused(path)
+    path = written(tmp_path, good())
+    assert "did you mean 'm_a'?" in refused(path, "--scores", "m_aa")
+    assert "--scores 'q_*' must match a column; the others are 'm_a', 'm_b'" in refused(path, "--scores", "q_*")
+
+
+def test_missing_file_names_the_near_match(tmp_path, refused):
+    written(tmp_path, good())
+    assert "did you mean" in refused(tmp_path / "q.csv")
+
+
+def test_empty_file(tmp_path, refused):
+    (tmp_path / "p.csv").write_text("")
+    assert "p.csv is empty" in refused(tmp_path / "p.csv")
+    (tmp_path / "p.csv").write_text("outcome,sex,m_a\n")
+    assert "a header and no rows" in refused(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize(("delimiter", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
+def test_wrong_delimiter(tmp_path, refused, delimiter, word, capsys):
+    path = written(tmp_path, good(), sep=delimiter)
+    assert f"looks separated by {word}" in refused(path)
+    assert run(path, tmp_path / "out", "--delimiter", delimiter, "--no-stack") == 0
+
+
+def test_label_with_three_values(tmp_path, refused):
+    frame = good()
+    frame.loc[0, "outcome"] = 2
+    assert "--label 'outcome' must have two values; got 3 ('0', '1', '2')" in refused(written(tmp_path, frame))
+
+
+def test_label_with_one_value_or_a_missing_one(tmp_path, refused):
+    frame = good()
+    frame["outcome"] = 1
+    assert "must have two values; got 1" in refused(written(tmp_path, frame))
+    frame = good().astype({"outcome": float})
+    frame.loc[4, "outcome"] = np.nan
+    assert "--label 'outcome' must have no missing value; row 5 has none" in refused(written(tmp_path, frame))
+
+
+@pytest.mark.parametrize("missing", [None, "", "  ", "NA"])
+def test_attribute_with_a_missing_value(tmp_path, refused, missing):
+    frame = good()
+    frame.loc[6, "sex"] = missing
+    assert "--sensitive 'sex' must have no missing value; row 7 has none" in refused(written(tmp_path, frame))
+
+
+def test_attribute_with_one_group_or_far_too_many(tmp_path, refused):
+    frame = good(80)
+    frame["sex"] = "f"
+    assert "--sensitive 'sex' must have at least two groups; got only 'f'" in refused(written(tmp_path, frame))
+    frame["sex"] = np.arange(80)
+    assert "got 80 different values: put them into bands" in refused(written(tmp_path, frame))
+
+
+def test_scores_as_text(tmp_path, refused):
+    frame = good().astype({"m_a": object})
+    frame.loc[3, "m_a"] = "high"
+    path = written(tmp_path, frame)
+    assert "--scores 'm_a' must be numbers; got text such as" in refused(path, "--scores", "m_*")
+    frame["m_b"] = "low"
+    assert "these columns hold text: 'm_a', 'm_b'" in refused(written(tmp_path, frame))
+
+
+def test_scores_that_are_missing_or_no_probabilities(tmp_path, refused):
+    frame = good()
+    frame.loc[9, "m_b"] = np.nan
+    assert "scores 'm_b' must have no missing or infinite value; row 10 has one" in refused(written(tmp_path, frame))
+    frame = good()
+    frame["m_b"] = frame["m_b"] * 7 - 3
+    message = refused(written(tmp_path, frame), "--scores", "m_*")
+    assert "scores 'm_b' must be in [0, 1]" in message
+
+
+def test_a_folder(tmp_path, refused):
+    assert "is a folder" in refused(tmp_path)
+
+
+def test_not_a_table(tmp_path, refused):
+    (tmp_path / "p.parquet").write_bytes(b"PAR1 and then nothing that Parquet knows")
+    assert "cannot be read as one" in refused(tmp_path / "p.parquet")
+    (tmp_path / "p.csv").write_bytes(b"outcome,sex,m_a\n1,f\n0,m,0.3,9\n")
+    assert "p.csv must be a CSV file; it cannot be read as one" in refused(tmp_path / "p.csv")
+    (tmp_path / "p.csv").write_bytes(b"outcome,sex,m_a\n1,\xff\xfe,0.1\n0,m,0.3\n")
+    assert "must be UTF-8 text" in refused(tmp_path / "p.csv")
+
+
+def test_column_name_twice(tmp_path, refused):
+    frame = good()
+    frame.columns = ["outcome", "sex", "m_a", "m_a"]
+    assert "got 'm_a' twice" in refused(written(tmp_path, frame))
+
+
+def test_a_model_named_constant(tmp_path, refused):
+    assert "rename it" in refused(written(tmp_path, good().rename(columns={"m_a": "constant"})))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--weight", "steep:0.8"], "--weight must be 'uniform'"),
+        (["--weight", "step:1.5"], "--weight step:1.5: minimum must be in [0, 1)"),
+        (["--fairness", "demografic_parity"], "did you mean 'demographic_parity'?"),
+        (["--accuracy", "acuracy"], "did you mean 'accuracy'?"),
+        (["--threshold", "1.5"], "--threshold must be in [0, 1]"),
+        (["--threshold", "high"], "threshold"),
+        (["--confidence", "1"], "--confidence must be in (0, 1)"),
+        (["--min-fairness", "95"], "--min-fairness must be in [0, 1]"),
+        (["--positive", "yes"], "--positive must be one of '0' and '1'; got 'yes'"),
+        (["--sensitive", "outcome"], "--sensitive must name other columns than --label"),
+        (["--sensitive-mode", "both"], "--sensitive-mode must be one of"),
+        (["--colour", "red"], "No such option"),
+        (["--delimiter", "::"], "--delimiter must be one character"),
+    ],
+)
+def test_bad_options(tmp_path, refused, options, message):
+    assert message in refused(written(tmp_path, good()), *options)
+
+
+def test_an_existing_output_is_refused_unless_forced(tmp_path, capsys):
+    path, out = written(tmp_path, good()), tmp_path / "out"
+    out.mkdir()
+    (out / "points.csv").write_text("mine")
+    (out / "other.txt").write_text("also mine")
+    assert run(path, out) == 2
+    error = capsys.readouterr().err
+    assert "already has points.csv" in error
+    assert len(error.splitlines()) == 1
+    assert sorted(p.name for p in out.iterdir()) == ["other.txt", "points.csv"]
+    assert (out / "points.csv").read_text() == "mine"
+    assert run(path, out, "--force", "--no-stack") == 0
+    assert (out / "points.csv").read_text().startswith("model,")
+    assert (out / "other.txt").read_text() == "also mine"
+
+
+def test_output_that_is_a_file_or_inside_one(tmp_path, capsys):
+    path = written(tmp_path, good())
+    for out in (path, path / "inside" / "it"):
+        assert run(path, out) == 2
+        error = capsys.readouterr().err
+        assert len(error.splitlines()) == 1
+        assert "--out must be a folder" in error
+
+
+def test_a_link_in_the_output_is_replaced_and_not_followed(tmp_path):
+    path, out, elsewhere = written(tmp_path, good()), tmp_path / "out", tmp_path / "elsewhere.csv"
+    out.mkdir()
+    elsewhere.write_text("not ours")
+    (out / "points.csv").symlink_to(elsewhere)
+    assert run(path, out) == 2
+    assert run(path, out, "--force", "--no-stack") == 0
+    assert elsewhere.read_text() == "not ours"
+    assert not (out / "points.csv").is_symlink()
+
+
+def test_nothing_is_left_after_an_error_while_writing(tmp_path):
+    out = tmp_path / "new" / "out"
+
+    def fail_half_way() -> None:
+        with writing(out) as folder:
+            (folder / "report.html").write_text("half")
+            raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        fail_half_way()
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.fixture
+def unprivileged(tmp_path):
+    """Be a user without rights on the files of this test: root may read and write everything."""
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == os.geteuid() and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | 0o011)
+    tmp_path.chmod(0o777)
+    was = os.geteuid()
+    if was == 0:
+        os.seteuid(65534)
+    yield
+    os.seteuid(was)
+
+
+@pytest.fixture
+def locked(tmp_path) -> Path:
+    path = written(tmp_path, good())
+    path.chmod(0)
+    return path
+
+
+def test_no_permission_to_read(locked, unprivileged, refused):
+    assert "Permission denied" in refused(locked)
+
+
+@pytest.fixture
+def closed_folder(tmp_path) -> Path:
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    folder.chmod(0o555)
+    return folder
+
+
+def test_no_permission_to_write(tmp_path, closed_folder, capsys, request):
+    path = written(tmp_path, good())
+    path.chmod(0o644)
+    request.getfixturevalue("unprivileged")
+    for out in (closed_folder, closed_folder / "deeper"):
+        assert run(path, out) == 2
+        error = capsys.readouterr().err
+        assert len(error.splitlines()) == 1
+        assert "--out must be a folder that can be written to" in error
+    assert list(closed_folder.iterdir()) == []
