@@ -174,9 +174,7 @@ def forest_trees(forest: Any, *, name: str = "forest", n_jobs: int | None = None
     if is_classifier(forest):
         classes = np.asarray(forest.classes_)
         if len(classes) != 2:
-            raise InvalidInputError(
-                f"forest must be of two classes; got {len(classes)}: fit it on a binary label"
-            )
+            raise InvalidInputError(f"forest must be of two classes; got {len(classes)}: fit it on a binary label")
     trees = tuple(_patch_trees(forest, classes is not None))
     return TreeFamily(numbered(name, len(trees)), trees, int(forest.n_features_in_), classes, n_jobs)
 
@@ -188,9 +186,7 @@ def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:
     for model, seen in zip(forest.estimators_, columns, strict=True):
         if not hasattr(model, "tree_"):
             raise InvalidInputError(f"forest must hold decision trees; got a {type(model).__name__} in it")
-        yield PatchTree(
-            model.tree_, np.asarray(seen, dtype=np.intp) if some else None, _node_values(model, classify)
-        )
+        yield PatchTree(model.tree_, np.asarray(seen, dtype=np.intp) if some else None, _node_values(model, classify))
 
 
 def _node_values(model: Any, classify: bool) -> NDArray[np.float32]:

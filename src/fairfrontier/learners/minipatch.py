@@ -85,9 +85,7 @@ class _Minipatch(BaseEstimator):
         family: TreeFamily = self.family_
         return family.predict_matrix(features(self, X, dtype=np.float32))
 
-    def _grow(
-        self, X: NDArray[np.float32], y: NDArray[np.float64], classes: NDArray[Any] | None
-    ) -> TreeFamily:
+    def _grow(self, X: NDArray[np.float32], y: NDArray[np.float64], classes: NDArray[Any] | None) -> TreeFamily:
         if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1:
             raise InvalidInputError(f"n_estimators must be an int of at least 1; got {self.n_estimators!r}")
         rows = count_of(self.max_samples, len(X), parameter="max_samples", least=_LEAST_ROWS)

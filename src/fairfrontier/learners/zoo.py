@@ -21,7 +21,7 @@ from sklearn.ensemble import (
 )
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import ElasticNetCV, HuberRegressor, LogisticRegression, RidgeCV
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import BernoulliNB
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -71,16 +71,14 @@ def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple
     zoo = {
         "logistic": _scaled(LogisticRegression(max_iter=1000)),
         "lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
-        "naive_bayes": _scaled(GaussianNB(var_smoothing=0.1)),
+        "naive_bayes": _scaled(BernoulliNB()),
         "neighbors": _scaled(KNeighborsClassifier(n_neighbors=40, weights="distance", algorithm="brute")),
         "kernel_logistic": _scaled(
             LogisticRegression(C=1.0, max_iter=1000),
             Nystroem(gamma=0.01, n_components=200, random_state=s[0]),
         ),
         "neural_net": _scaled(
-            MLPClassifier(
-                (32,), alpha=1e-3, batch_size=256, early_stopping=True, max_iter=60, random_state=s[1]
-            )
+            MLPClassifier((32,), alpha=1e-3, batch_size=256, early_stopping=True, max_iter=60, random_state=s[1])
         ),
         "tree": DecisionTreeClassifier(min_samples_leaf=20, ccp_alpha=1e-4, random_state=s[2]),
         "random_forest": RandomForestClassifier(200, min_samples_leaf=3, random_state=s[3]),
@@ -125,16 +123,12 @@ def regressor_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple[
             RidgeCV(alphas=np.logspace(-3, 3, 13)), Nystroem(gamma=0.003, n_components=200, random_state=s[0])
         ),
         "neural_net": _scaled(
-            MLPRegressor(
-                (32,), alpha=1e-2, batch_size=64, early_stopping=True, max_iter=200, random_state=s[1]
-            )
+            MLPRegressor((32,), alpha=1e-2, batch_size=64, early_stopping=True, max_iter=200, random_state=s[1])
         ),
         "tree": DecisionTreeRegressor(min_samples_leaf=20, random_state=s[2]),
         "random_forest": RandomForestRegressor(200, min_samples_leaf=3, max_features=0.33, random_state=s[3]),
         "extra_trees": ExtraTreesRegressor(200, min_samples_leaf=3, max_features=0.33, random_state=s[4]),
-        "adaboost": AdaBoostRegressor(
-            DecisionTreeRegressor(max_depth=4), n_estimators=100, random_state=s[5]
-        ),
+        "adaboost": AdaBoostRegressor(DecisionTreeRegressor(max_depth=4), n_estimators=100, random_state=s[5]),
         "hist_boosting": HistGradientBoostingRegressor(
             learning_rate=0.05, max_leaf_nodes=15, max_iter=150, early_stopping=False, random_state=s[6]
         ),
@@ -219,9 +213,7 @@ def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = N
         raise InvalidInputError("estimators must hold at least one (name, estimator) pair; got none")
     twice = repeated([name for name, _ in pairs])
     if twice:
-        raise InvalidInputError(
-            f"estimators must have distinct names; got {twice[0]!r} twice: rename one of them"
-        )
+        raise InvalidInputError(f"estimators must have distinct names; got {twice[0]!r} twice: rename one of them")
     for name, model in pairs:
         if is_classifier(model) and not hasattr(model, "predict_proba"):
             raise InvalidInputError(
