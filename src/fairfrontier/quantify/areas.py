@@ -1,0 +1,82 @@
+"""FAUC of many replicates at once."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+
+from fairfrontier._validation import FloatArray, IntArray, one_of
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify.frontier import TAFCurve, signed_frontier, taf_curve
+from fairfrontier.metrics.contrasts import RowSets
+from fairfrontier.quantify.bootstrap import Block, fairness_of
+from fairfrontier.quantify.fauc import fauc
+from fairfrontier.quantify.weights import CallableWeight, Weight, as_weight
+
+Interpolate = bool | Literal["signed"]
+# A plain function as weight is integrated once at so many levels; in between its integral is taken as linear.
+_LEVELS = 4097
+
+
+class Area:
+    """FAUC (or FAUCI, or the area under the signed hull) as a function of a block of replicates.
+
+    Parameters
+    ----------
+    sets : RowSets
+        How rates are compared.
+    weight : Weight or callable, optional
+        How much each level of fairness matters; None: all alike.
+    interpolate : {False, True, "signed"}
+        As in `fauc_score`. False is computed for all replicates together; the hulls one after the other.
+    """
+
+    def __init__(
+        self, sets: RowSets, weight: Weight | Callable[[float], float] | None, interpolate: Interpolate
+    ) -> None:
+        if isinstance(interpolate, str):
+            one_of(interpolate, ("signed",), parameter="interpolate")
+        self.sets, self.interpolate = sets, interpolate
+        self.weight = as_weight(weight)
+        if not self.weight.cumulative(np.ones(1))[0] > 0:
+            raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
+        self._table: tuple[FloatArray, FloatArray] | None = None
+        if isinstance(self.weight, CallableWeight) and not interpolate:
+            levels = np.linspace(0.0, 1.0, _LEVELS)
+            self._table = levels, self.weight.normalized(levels)
+
+    def __call__(self, block: Block) -> FloatArray:
+        """Return the area of each replicate, shape (b,)."""
+        if self.interpolate:
+            return np.array([fauc(curve, self.weight) for curve in self._curves(block)])
+        fairness = fairness_of(block.rates, self.sets)
+        order = np.argsort(-fairness, axis=1)
+        mass = self._normalized(np.take_along_axis(fairness, order, axis=1))
+        best = np.maximum.accumulate(np.take_along_axis(block.accuracy, order, axis=1), axis=1)
+        # TAF is best[i] on the levels from the fairness of model i + 1 up to that of model i.
+        mass[:, :-1] -= mass[:, 1:].copy()
+        return np.asarray(np.einsum("bk,bk->b", best, mass))
+
+    def _normalized(self, fairness: FloatArray) -> FloatArray:
+        if self._table is not None:
+            return np.interp(fairness, *self._table)
+        return np.array(self.weight.normalized(fairness.ravel())).reshape(fairness.shape)
+
+    def _curves(self, block: Block) -> list[TAFCurve]:
+        if self.interpolate == "signed":
+            pairs = zip(block.rates, block.accuracy, strict=True)
+            return [signed_frontier(np.ascontiguousarray(rates.T), self.sets, values) for rates, values in pairs]
+        pairs = zip(fairness_of(block.rates, self.sets), block.accuracy, strict=True)
+        return [taf_curve(fairness, values, interpolate=True) for fairness, values in pairs]
+
+
+def contenders(fairness: FloatArray, accuracy: FloatArray) -> IntArray:
+    """Return the models that are Pareto-optimal in at least one replicate, from arrays of shape (b, k)."""
+    order = np.argsort(-fairness, axis=1)
+    values = np.take_along_axis(accuracy, order, axis=1)
+    best = np.maximum.accumulate(values, axis=1)
+    optimal = np.ones(values.shape, dtype=bool)
+    np.greater(values[:, 1:], best[:, :-1], out=optimal[:, 1:])
+    keep = np.zeros(values.shape[1], dtype=bool)
+    keep[order[optimal]] = True
+    return np.flatnonzero(keep)
