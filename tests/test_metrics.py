@@ -1,0 +1,269 @@
+"""Measures of fairness and accuracy: against Fairlearn, scikit-learn and plain loops."""
+
+import numpy as np
+import pytest
+from fairlearn import metrics as fairlearn_metrics
+from sklearn import metrics as sklearn_metrics
+
+import fairfrontier as ff
+from fairfrontier.metrics import MEASURES, build_contrasts, cell_sums, cells
+
+from . import reference
+
+FAIRLEARN = {
+    "demographic_parity": fairlearn_metrics.demographic_parity_difference,
+    "equal_opportunity": fairlearn_metrics.equal_opportunity_difference,
+    "equalized_odds": fairlearn_metrics.equalized_odds_difference,
+}
+
+
+def problem(n_groups, seed, n=400, k=4, weighted=False):
+    rng = np.random.default_rng(seed)
+    y, group = rng.integers(0, 2, n), rng.integers(0, n_groups, n)
+    scores = np.clip(0.5 * rng.random((n, k)) + 0.3 * y[:, None] + 0.05 * group[:, None], 0, 1)
+    return y, group, scores, rng.random(n) + 0.01 if weighted else None
+
+
+class TestFairlearn:
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("n_groups", [2, 3, 4, 5, 6])
+    @pytest.mark.parametrize("measure", FAIRLEARN)
+    def test_measures_agree(self, measure, n_groups, weighted):
+        for seed in range(2):
+            y, group, scores, weight = problem(n_groups, seed, weighted=weighted)
+            points = ff.tradeoff_points(y, scores, sensitive_features=group, fairness=measure, sample_weight=weight)
+            for j, fairness in enumerate(points.fairness[:-1]):
+                bias = FAIRLEARN[measure](
+                    y, (scores[:, j] > 0.5).astype(int), sensitive_features=group, sample_weight=weight
+                )
+                assert fairness == pytest.approx(1.0 - bias, abs=1e-12)
+
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize("measure", FAIRLEARN)
+    def test_its_functions_plug_in(self, measure, weighted):
+        y, group, scores, weight = problem(3, 11, weighted=weighted)
+        own, theirs = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=fairness, sample_weight=weight)
+            for fairness in (measure, FAIRLEARN[measure])
+        )
+        np.testing.assert_allclose(own.fairness, theirs.fairness, atol=1e-12)
+        np.testing.assert_array_equal(own.accuracy, theirs.accuracy)
+        assert own.names == theirs.names
+
+    def test_its_functions_see_the_threshold_and_zero_and_one(self):
+        seen = []
+
+        def bias(y_true, y_pred, *, sensitive_features):
+            seen.append((set(y_true.tolist()), set(y_pred.tolist()), len(sensitive_features)))
+            return 0.25
+
+        y, group, scores, _ = problem(2, 5)
+        labels = np.where(y == 1, "yes", "no")
+        points = ff.tradeoff_points(labels, scores, sensitive_features=group, fairness=bias, threshold=0.3)
+        assert seen == [({0, 1}, {0, 1}, 400)] * 4
+        np.testing.assert_array_equal(points.fairness, [0.75] * 4 + [1.0])
+        assert points.contrasts == ("bias − parity",)
+
+
+class TestNamedMeasures:
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    @pytest.mark.parametrize(
+        "measure", ["demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"]
+    )
+    def test_against_loops(self, measure, weighted):
+        y, group, scores, weight = problem(4, 2, n=120, weighted=weighted)
+        points = ff.tradeoff_points(y, scores, sensitive_features=group, fairness=measure, sample_weight=weight)
+        for j in range(scores.shape[1]):
+            decisions = (scores[:, j] > 0.5).astype(int)
+            expected = 1 - reference.bias_of(measure, y, decisions, group, weight)
+            assert points.fairness[j] == pytest.approx(expected, abs=1e-12)
+
+    @pytest.mark.parametrize(
+        ("alias", "name"),
+        [("true_positive_rate_parity", "equal_opportunity"), ("false_positive_rate_parity", "predictive_equality")],
+    )
+    def test_aliases(self, alias, name):
+        y, group, scores, _ = problem(3, 1)
+        one, other = (ff.tradeoff_points(y, scores, sensitive_features=group, fairness=m) for m in (alias, name))
+        np.testing.assert_array_equal(one.rates, other.rates)
+
+    @pytest.mark.parametrize("measure", MEASURES)
+    def test_signed_bias_is_the_first_groups_rate_minus_the_seconds(self, measure):
+        y, group, scores, _ = problem(3, 4)
+        points = ff.tradeoff_points(y, scores, sensitive_features=group, fairness=measure)
+        assert points.bias.shape == (5, 6 if measure == "equalized_odds" else 3)
+        assert len(points.contrasts) == points.bias.shape[1]
+        np.testing.assert_allclose(points.fairness, 1 - np.abs(points.bias).max(axis=1), atol=1e-15)
+        if measure == "demographic_parity":
+            decided = scores[:, 0] > 0.5
+            assert points.bias[0, 0] == pytest.approx(decided[group == 0].mean() - decided[group == 1].mean())
+            assert points.contrasts[0] == "sensitive_feature=0 − sensitive_feature=1"
+
+    def test_custom_masks(self):
+        y, group, scores, _ = problem(3, 6)
+        young = np.arange(400) < 150
+        masks = [(group == 0, group != 0), (young & (y == 1), ~young & (y == 1))]
+        points = ff.tradeoff_points(y, scores, sensitive_features=None, fairness=masks)
+        decided = scores > 0.5
+        for i, (one, other) in enumerate(masks):
+            np.testing.assert_allclose(points.bias[:-1, i], decided[one].mean(axis=0) - decided[other].mean(axis=0))
+        assert points.sets.attributes == ("contrast 0", "contrast 1")
+
+    def test_custom_masks_may_overlap_and_leave_rows_out(self):
+        y, decisions = np.array([0, 1, 1, 0, 1]), np.array([1, 0, 1, 1, 0])
+        masks = [(np.array([True, True, True, False, False]), [False, False, True, True, False])]
+        points = ff.tradeoff_points(y, decisions, sensitive_features=None, fairness=masks)
+        assert points.bias[0, 0] == pytest.approx(2 / 3 - 1.0)
+
+    def test_custom_masks_equal_a_named_measure(self):
+        y, group, scores, weight = problem(2, 8, weighted=True)
+        named, custom = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=f, sample_weight=weight)
+            for f in ("demographic_parity", [(group == 0, group == 1)])
+        )
+        np.testing.assert_allclose(named.bias, custom.bias, atol=1e-12)
+
+
+class TestAttributes:
+    def test_separate_takes_the_worst_and_knows_each(self):
+        y, _, scores, _ = problem(2, 9)
+        rng = np.random.default_rng(109)
+        groups = {"sex": rng.integers(0, 2, 400), "race": rng.integers(0, 3, 400)}
+        both = ff.tradeoff_points(y, scores, sensitive_features=groups, fairness="equalized_odds")
+        alone = {
+            name: ff.tradeoff_points(y, scores, sensitive_features=g, fairness="equalized_odds").fairness
+            for name, g in groups.items()
+        }
+        np.testing.assert_allclose(both.fairness, np.minimum(*alone.values()), atol=1e-15)
+        assert list(both.attribute_fairness) == ["sex", "race"]
+        for name, fairness in alone.items():
+            np.testing.assert_allclose(both.attribute_fairness[name], fairness, atol=1e-15)
+
+    def test_intersectional_is_the_cross_product(self):
+        y, _, scores, _ = problem(2, 10)
+        rng = np.random.default_rng(110)
+        groups = {"sex": rng.integers(0, 2, 400), "race": rng.integers(0, 3, 400)}
+        crossed = ff.tradeoff_points(y, scores, sensitive_features=groups, sensitive_mode="intersectional")
+        as_tuples = list(zip(groups["sex"].tolist(), groups["race"].tolist(), strict=True))
+        tuples = ff.tradeoff_points(y, scores, sensitive_features=as_tuples)
+        np.testing.assert_array_equal(crossed.rates, tuples.rates)
+        assert crossed.sets.names[0] == "sex & race=0 & 0"
+        separate = ff.tradeoff_points(y, scores, sensitive_features=groups)
+        assert np.all(crossed.fairness <= separate.fairness + 1e-12)
+
+    def test_combinations_that_do_not_occur_are_no_groups(self):
+        groups = {"a": [0, 0, 1, 1], "b": ["x", "y", "y", "y"]}
+        points = ff.tradeoff_points(
+            [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=groups, sensitive_mode="intersectional"
+        )
+        assert points.sets.names == ("a & b=0 & x", "a & b=0 & y", "a & b=1 & y")
+
+    def test_intersectional_with_one_attribute_is_that_attribute(self):
+        y, group, scores, _ = problem(3, 12)
+        one, other = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, sensitive_mode=mode)
+            for mode in ("separate", "intersectional")
+        )
+        np.testing.assert_array_equal(one.rates, other.rates)
+
+
+class TestAccuracy:
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    def test_classification_measures_agree_with_scikit_learn(self, weighted):
+        y, group, scores, weight = problem(3, 13, weighted=weighted)
+        expected = {
+            "accuracy": lambda s: sklearn_metrics.accuracy_score(y, s > 0.5, sample_weight=weight),
+            "balanced_accuracy": lambda s: sklearn_metrics.balanced_accuracy_score(y, s > 0.5, sample_weight=weight),
+            "brier": lambda s: 1 - sklearn_metrics.brier_score_loss(y, s, sample_weight=weight),
+        }
+        for name, function in expected.items():
+            points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=name, sample_weight=weight)
+            np.testing.assert_allclose(points.accuracy[:-1], [function(s) for s in scores.T], atol=1e-12)
+
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    def test_regression_measures(self, weighted):
+        rng = np.random.default_rng(14)
+        y, group = rng.normal(10, 3, 300), rng.integers(0, 3, 300)
+        scores = y[:, None] + rng.normal(0, [0.1, 1.0, 9.0], (300, 3))
+        weight = rng.random(300) if weighted else None
+        for name, function in {
+            "r2": lambda s: max(0.0, sklearn_metrics.r2_score(y, s, sample_weight=weight)),
+            "exp_mse": lambda s: np.exp(-sklearn_metrics.mean_squared_error(y, s, sample_weight=weight)),
+        }.items():
+            points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=name, sample_weight=weight)
+            np.testing.assert_allclose(points.accuracy[:-1], [function(s) for s in scores.T], atol=1e-12)
+
+    @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+    def test_functions(self, weighted):
+        y, group, scores, weight = problem(2, 15, weighted=weighted)
+        own, theirs = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=a, sample_weight=weight)
+            for a in ("accuracy", sklearn_metrics.accuracy_score)
+        )
+        np.testing.assert_allclose(own.accuracy, theirs.accuracy, atol=1e-12)
+
+    def test_a_function_with_any_keywords_gets_the_weights(self):
+        y, group, scores, weight = problem(2, 15, weighted=True)
+
+        def accuracy(y_true, y_pred, **keywords):
+            return np.average(y_true == y_pred, weights=keywords["sample_weight"])
+
+        points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=accuracy, sample_weight=weight)
+        own = ff.tradeoff_points(y, scores, sensitive_features=group, sample_weight=weight)
+        np.testing.assert_allclose(points.accuracy, own.accuracy, atol=1e-12)
+
+
+class TestCellSums:
+    """The two ways to add, and all layouts of memory, give the same sums."""
+
+    @pytest.mark.parametrize("threshold", [0.5, None])
+    @pytest.mark.parametrize("weighted", [False, True])
+    @pytest.mark.parametrize("n_groups", [2, 20, 40, 500])
+    def test_few_and_many_cells_against_a_loop(self, n_groups, threshold, weighted):
+        y, group, scores, weight = problem(n_groups, 16, n=3000, k=30, weighted=weighted)
+        attribute = ff._validation.attributes(group, 3000)
+        partition = build_contrasts("demographic_parity", label=y == 1, attributes=attribute).cells
+        sums = cell_sums(scores, partition, threshold=threshold, weight=weight).outcome
+        outcome = scores if threshold is None else scores > threshold
+        outcome = outcome * (1.0 if weight is None else weight[:, None])
+        by_hand = [outcome[partition.codes == c].sum(axis=0) for c in range(partition.n_cells)]
+        np.testing.assert_allclose(sums, by_hand, rtol=1e-12)
+
+    @pytest.mark.parametrize(("n", "k"), [(1, 3), (7, 1), (100_000, 2), (20, 70_000), (3000, 100)])
+    def test_any_shape_and_layout(self, n, k):
+        rng = np.random.default_rng(n + k)
+        scores = rng.random((n, k), dtype=np.float32)
+        codes = rng.integers(0, 3, n)
+        attribute = ff._validation.Attribute("g", codes, (0, 1, 2))
+        partition = cells.Cells.from_rows(None, [attribute])
+        expected = np.array([(scores[partition.codes == c] > 0.5).sum(axis=0) for c in range(partition.n_cells)])
+        wide = np.empty((n, 2 * k), dtype=np.float32)
+        wide[:, ::2] = scores
+        tall = np.empty((2 * n, k), dtype=np.float32)
+        tall[::2] = scores
+        for layout in (scores, np.asfortranarray(scores), wide[:, ::2], tall[::2], scores[::-1][::-1]):
+            sums = cell_sums(layout, partition, threshold=0.5)
+            np.testing.assert_array_equal(sums.outcome, expected)
+            np.testing.assert_array_equal(sums.weight, np.bincount(partition.codes))
+
+    def test_thousands_of_groups(self):
+        rng = np.random.default_rng(17)
+        group = np.concatenate([np.arange(3000), rng.integers(0, 3000, 6000)])
+        y, scores = rng.integers(0, 2, 9000), rng.random((9000, 6))
+        points = ff.tradeoff_points(y, scores, sensitive_features=group)
+        decided = scores > 0.5
+        totals = np.bincount(group)
+        rates = np.stack([np.bincount(group, decided[:, j]) / totals for j in range(6)])
+        np.testing.assert_allclose(points.rates[:-1], rates, atol=1e-15)
+        np.testing.assert_allclose(points.fairness[:-1], 1 - (rates.max(axis=1) - rates.min(axis=1)), atol=1e-15)
+
+    def test_sums_of_parts_add_up(self):
+        y, group, scores, weight = problem(3, 18, n=1000, weighted=True)
+        attribute = ff._validation.attributes(group, 1000)[0]
+        partition = cells.Cells.from_rows(y == 1, [attribute])
+        whole = cell_sums(scores, partition, threshold=0.5, weight=weight)
+        parts = 0.0
+        for rows in (slice(0, 300), slice(300, 1000)):
+            part = cells.Cells(partition.codes[rows], partition.label, partition.groups, partition.attributes)
+            parts = parts + cell_sums(scores[rows], part, threshold=0.5, weight=weight[rows]).outcome
+        np.testing.assert_allclose(parts, whole.outcome, rtol=1e-12)
