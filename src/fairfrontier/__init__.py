@@ -4,11 +4,12 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 
 - identify the Pareto frontier of any collection of fitted models: `tradeoff_points`, `taf_curve`, `TAFDisplay`;
 - quantify it under your own preferences: `fauc`, `fauc_score`, `composite_fauc` and the weights;
-- optimize it by stacking the models under a bias constraint.
+- optimize it by stacking the models under a bias constraint: `FairStacksClassifier`, `FairStacksRegressor`.
 """
 
 from fairfrontier._version import __version__
 from fairfrontier.identify import TAFCurve, TAFDisplay, TradeoffPoints, taf_curve, tradeoff_points
+from fairfrontier.optimize import FairPath, FairStacksClassifier, FairStacksRegressor, StackStatistics
 from fairfrontier.quantify import (
     PointWeight,
     PowerWeight,
@@ -22,8 +23,12 @@ from fairfrontier.quantify import (
 )
 
 __all__ = [
+    "FairPath",
+    "FairStacksClassifier",
+    "FairStacksRegressor",
     "PointWeight",
     "PowerWeight",
+    "StackStatistics",
     "StepWeight",
     "TAFCurve",
     "TAFDisplay",

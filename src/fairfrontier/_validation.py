@@ -34,6 +34,7 @@ __all__ = [
     "FloatArray",
     "IntArray",
     "Predictions",
+    "attribute_columns",
     "attributes",
     "column",
     "finite",
@@ -223,7 +224,7 @@ def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
     """Return each sensitive attribute as integer codes with its sorted groups."""
     if sensitive_features is None:
         raise InvalidInputError("sensitive_features must be given: one value a row, e.g. data['sex']; got None")
-    columns = _attribute_columns(sensitive_features)
+    columns = attribute_columns(sensitive_features)
     if not columns:
         raise InvalidInputError(
             "sensitive_features must hold at least one attribute; got none: give one value a row, e.g. data['sex']"
@@ -233,7 +234,7 @@ def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
     return tuple(_attribute(name, values) for name, values in columns.items())
 
 
-def _attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
+def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
     if isinstance(sensitive_features, Mapping):
         names = [str(name) for name in sensitive_features]
         unique_names(names, parameter="sensitive_features")
@@ -281,12 +282,14 @@ def _missing_group(parameter: str, row: int, shown: str) -> GroupError:
     )
 
 
-def unit_interval_pairs(fairness: ArrayLike, accuracy: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return two equally long 1-D float arrays inside [0, 1]."""
-    f, a = (_unit_interval(v, parameter=p) for p, v in (("fairness", fairness), ("accuracy", accuracy)))
+def unit_interval_pairs(
+    fairness: ArrayLike, accuracy: ArrayLike, *, parameter: str = "fairness"
+) -> tuple[FloatArray, FloatArray]:
+    """Return two equally long 1-D float arrays inside [0, 1]; `parameter` is the name of the first."""
+    f, a = _unit_interval(fairness, parameter=parameter), _unit_interval(accuracy, parameter="accuracy")
     if len(f) != len(a):
         raise InvalidInputError(
-            f"fairness and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each a model"
+            f"{parameter} and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each a model"
         )
     return f, a
 

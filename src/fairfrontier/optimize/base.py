@@ -1,0 +1,141 @@
+"""The base models of a stack: fitting them, and their predictions as one matrix."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing as rows_of
+from sklearn.utils.validation import has_fit_parameter
+
+from fairfrontier._validation import FloatArray, IntArray, finite
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.optimize.folds import train_test
+
+PRECOMPUTED = "precomputed"
+PREFIT = "prefit"
+
+
+def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
+    """Return the (name, estimator) pairs of a stack after checking them."""
+    advice = "estimators must be a non-empty list of (name, estimator) pairs, or 'precomputed'"
+    if not isinstance(estimators, Sequence) or isinstance(estimators, str) or not estimators:
+        raise InvalidInputError(f"{advice}; got {estimators!r}")
+    for pair in estimators:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise InvalidInputError(f"{advice}; got the element {pair!r}")
+        if not hasattr(pair[1], "predict"):
+            raise InvalidInputError(f"estimators must have predict; {pair[0]!r} is {pair[1]!r}")
+    names = [name for name, _ in estimators]
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise InvalidInputError(f"estimators must have distinct names; got {sorted(repeated)[0]!r} more than once")
+    return [(name, model) for name, model in estimators]
+
+
+def families(names: Sequence[str]) -> IntArray:
+    """Return the family of each model: the part of its name before the last slash; models without one are together.
+
+    Examples
+    --------
+    >>> families(["forest/1", "forest/2", "logistic", "svm"])
+    array([0, 0, 1, 1])
+    """
+    keys = [name.rpartition("/")[0] for name in names]
+    index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
+    return np.array([index[key] for key in keys], dtype=np.intp)
+
+
+def scores(model: Any, X: Any, *, classes: NDArray[Any] | None, name: str) -> FloatArray:
+    """Return a model's score of the positive class, or its prediction for regression (`classes` None)."""
+    if classes is None or not is_classifier(model):
+        return np.asarray(model.predict(X), dtype=np.float64)
+    own = getattr(model, "classes_", classes)
+    if len(own) != 2 or not np.array_equal(own, classes):
+        raise InvalidInputError(
+            f"estimators must have the classes of y, {classes.tolist()}; "
+            f"{name!r} was fitted to {np.asarray(own).tolist()}"
+        )
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X), dtype=np.float64)
+    return np.asarray(model.predict(X) == classes[1], dtype=np.float64)
+
+
+def predict_matrix(
+    models: Sequence[tuple[str, Any]], X: Any, *, classes: NDArray[Any] | None, n_jobs: int | None = None
+) -> FloatArray:
+    """Return the predictions of fitted models as one matrix (n, k)."""
+    columns = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(scores)(model, X, classes=classes, name=name) for name, model in models
+    )
+    matrix = np.stack(columns, axis=1)
+    finite(matrix, parameter="predictions of estimators", names=[name for name, _ in models])
+    return matrix
+
+
+def fit_models(
+    models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], *, sample_weight: Any, n_jobs: int | None
+) -> list[tuple[str, Any]]:
+    """Return clones of the models fitted to all rows."""
+    fitted = Parallel(n_jobs=n_jobs)(delayed(_fit_one)(model, X, y, sample_weight) for _, model in models)
+    return [(name, model) for (name, _), model in zip(models, fitted, strict=True)]
+
+
+def out_of_fold_matrix(
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    folds: IntArray,
+    *,
+    classes: NDArray[Any] | None,
+    sample_weight: Any,
+    n_jobs: int | None,
+) -> FloatArray:
+    """Return predictions (n, k), each made by a model that has not seen the row; all models see the same folds."""
+    splits = list(train_test(folds))
+    jobs = [(j, name, model, split) for j, (name, model) in enumerate(models) for split in splits]
+    columns = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_predict)(model, X, y, sample_weight, split, classes, name) for _, name, model, split in jobs
+    )
+    matrix = np.empty((len(y), len(models)))
+    for (j, _, _, (_, test)), column in zip(jobs, columns, strict=True):
+        matrix[test, j] = column
+    finite(matrix, parameter="predictions of estimators", names=[name for name, _ in models])
+    return matrix
+
+
+def check_sample_weight(models: Sequence[tuple[str, Any]], weight: FloatArray | None) -> None:
+    """Raise if weights are given and a base model does not take them."""
+    if weight is None:
+        return
+    for name, model in models:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise InvalidInputError(
+                f"sample_weight was given, but the base model {name!r} ({type(model).__name__}) does not take it: "
+                "fit it beforehand and pass cv='prefit'"
+            )
+
+
+def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+    if sample_weight is None:
+        return clone(model).fit(X, y)
+    return clone(model).fit(X, y, sample_weight=sample_weight)
+
+
+def _fit_predict(
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: Any,
+    split: tuple[IntArray, IntArray],
+    classes: NDArray[Any] | None,
+    name: str,
+) -> FloatArray:
+    train, test = split
+    weight = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(model, rows_of(X, train), y[train], weight)
+    return scores(fitted, rows_of(X, test), classes=classes, name=name)

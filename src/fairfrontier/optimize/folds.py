@@ -1,0 +1,87 @@
+"""Folds that hold every group: stratified by label and sensitive attributes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from fairfrontier._validation import IntArray
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.metrics.contrasts import Contrasts
+
+
+def assign_folds(contrasts: Contrasts, cv: Any, random_state: Any = None) -> IntArray:
+    """Return the fold of each row.
+
+    Parameters
+    ----------
+    contrasts : Contrasts
+        Cells and row sets of the rows.
+    cv : int or splitter
+        A number of folds, or an object whose ``split`` gives each row exactly once as test row.
+    random_state : int, RandomState or None
+        Seed of the shuffling inside the cells.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Fold numbers from 0.
+
+    Notes
+    -----
+    Rows are ordered by group, by label and at random inside, and dealt out in turn: a row set with at least as many
+    rows as there are folds is in every fold.
+    """
+    n_rows = len(contrasts.cells.codes)
+    if hasattr(cv, "split"):
+        folds = _from_splitter(cv, contrasts, n_rows)
+    else:
+        n_folds = _number_of_folds(cv, n_rows)
+        cells = contrasts.cells
+        noise = check_random_state(random_state).random_sample(n_rows)
+        keys = (noise, cells.label[cells.codes], *(cells.groups[cells.codes, a] for a in range(cells.groups.shape[1])))
+        folds = np.empty(n_rows, dtype=np.intp)
+        folds[np.lexsort(keys)] = np.arange(n_rows) % n_folds
+    _check_groups(folds, contrasts)
+    return folds
+
+
+def _number_of_folds(cv: Any, n_rows: int) -> int:
+    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
+        raise InvalidInputError(f"cv must be at least 2 folds, a splitter, 'prefit' or 'precomputed'; got {cv!r}")
+    if n_rows < cv:
+        raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={cv} for {n_rows} rows")
+    return int(cv)
+
+
+def _from_splitter(cv: Any, contrasts: Contrasts, n_rows: int) -> IntArray:
+    folds = np.full(n_rows, -1, dtype=np.intp)
+    cells = contrasts.cells
+    for fold, (_, test) in enumerate(cv.split(np.zeros((n_rows, 1)), cells.codes)):
+        if np.any(folds[test] >= 0):
+            raise InvalidInputError(f"cv must give each row once as test row; {cv!r} gives some twice: use a KFold")
+        folds[test] = fold
+    if np.any(folds < 0):
+        raise InvalidInputError(f"cv must give each row once as test row; {cv!r} leaves some out: use a KFold")
+    return folds
+
+
+def _check_groups(folds: IntArray, contrasts: Contrasts) -> None:
+    """Raise if a fold misses a row set, and name the set."""
+    n_folds = int(folds.max()) + 1
+    counts = np.zeros((n_folds, contrasts.cells.n_cells))
+    np.add.at(counts, (folds, contrasts.cells.codes), 1.0)
+    in_fold = counts @ contrasts.membership.T.astype(np.float64)
+    for s, name in enumerate(contrasts.sets.names):
+        if (in_fold[:, s] == 0).any():
+            raise GroupError(
+                f"cv={n_folds} folds need {n_folds} rows in each group; the row set {name!r} of sensitive_features has "
+                f"{in_fold[:, s].sum():.0f}: use fewer folds, merge small groups, or give alpha as a number"
+            )
+
+
+def train_test(folds: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
+    """Yield (train rows, test rows) of each fold."""
+    for fold in range(int(folds.max()) + 1):
+        yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)

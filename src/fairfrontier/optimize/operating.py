@@ -1,0 +1,124 @@
+"""Operating points: moving a fitted stack along its path without fitting again."""
+
+import copy
+from typing import Any, Self
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.identify.points import TradeoffPoints
+from fairfrontier.optimize.fitting import FittedPath
+from fairfrontier.optimize.path import FairPath
+from fairfrontier.quantify.weights import as_weight
+
+
+class OperatingPoint:
+    """The part of a fitted stack that chooses one stack of its path."""
+
+    path_: FairPath
+    points_: TradeoffPoints
+    weight: Any
+    loss: str
+    _fitted: FittedPath
+
+    def _best_position(self) -> int:
+        """Return the point of the path that, alone with the constant model, has the largest FAUC."""
+        share = as_weight(self.weight).normalized(self.points_.fairness[:-1])
+        constant = self.points_.accuracy[-1]
+        return int(np.argmax((self.points_.accuracy[:-1] - constant) * share))
+
+    def _operate(self, index: int) -> None:
+        self.weights_, self.intercept_ = self.path_.weights[index], float(self.path_.intercept[index])
+        self.target_ = self.path_.target[index]
+
+    def _operate_at(self, target: FloatArray) -> None:
+        solution = self._fitted.solution
+        if solution is not None:
+            solution.check_feasible(target[None, :])
+            weights, intercept = solution.stacks(target[None, :])
+            self.weights_, self.intercept_ = weights[0], float(intercept[0])
+        else:
+            self.weights_, self.intercept_ = self._between_points(target)
+        self.target_ = float(target[0]) if len(target) == 1 else target
+
+    def _between_points(self, target: FloatArray) -> tuple[FloatArray, float]:
+        """Return the mixture of two neighbours on the path with score bias `target`: the bias is linear in w."""
+        first = np.atleast_2d(self.path_.target.reshape(len(self.path_), -1))
+        size = float(np.abs(first[0]).max())
+        position = float(target @ first[0] / max(float(first[0] @ first[0]), 1e-300))
+        if np.abs(position * first[0] - target).max() > 1e-8 * max(size, 1.0) or not (
+            self._fitted.positions[-1] - 1e-12 <= position <= self._fitted.positions[0] + 1e-12
+        ):
+            raise InfeasibleError(
+                f"target must lie on the path with loss={self.loss!r}, from {first[0].tolist()} to "
+                f"{first[-1].tolist()}; got {target.tolist()}"
+            )
+        order = np.argsort(self._fitted.positions)
+        at = [np.interp(position, self._fitted.positions[order], column[order]) for column in self.path_.weights.T]
+        constant = np.interp(position, self._fitted.positions[order], self.path_.intercept[order])
+        return np.array(at), float(constant)
+
+    def _target_for_tau(self, tau: float) -> FloatArray:
+        if self._fitted.solution is not None:
+            return self._fitted.solution.target_for_tau(tau)
+        start = self.path_.target[:1].reshape(-1)
+        size = float(np.abs(start).max())
+        return np.asarray(start * min(1.0, tau / size) if size > 0 else start)
+
+    def at(self, *, tau: float | None = None, target: Any = None) -> Self:
+        """Return this model at another operating point.
+
+        Parameters
+        ----------
+        tau : float, optional
+            Largest absolute score bias (the constrained form, Eq. 3).
+        target : float or array-like of shape (m,), optional
+            Score bias exactly t; may have the other sign than the unconstrained stack's.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; the path is shared.
+        """
+        check_is_fitted(self, "path_")
+        if (tau is None) == (target is None):
+            raise InvalidInputError(f"give exactly one of tau and target; got tau={tau!r}, target={target!r}")
+        other = copy.copy(self)
+        if tau is not None:
+            advice = "; the smallest feasible tau is 0, a score without bias"
+            other._operate_at(self._target_for_tau(validate.number(tau, parameter="tau", low=0.0, advice=advice)))
+            return other
+        wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
+        m = 1 if self.path_.target.ndim == 1 else self.path_.target.shape[1]
+        if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
+            raise InvalidInputError(f"target must be {m} finite number(s), one a contrast; got {target!r}")
+        other._operate_at(wanted)
+        return other
+
+    def select(self, *, min_fairness: float) -> Self:
+        """Return this model at the most accurate point of the path that is fair enough.
+
+        Parameters
+        ----------
+        min_fairness : float
+            Least fairness, in [0, 1], as cross-validated in fit (on the training rows if `alpha` was given).
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy.
+        """
+        check_is_fitted(self, "path_")
+        validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
+        fairness, accuracy = self.points_.fairness[:-1], self.points_.accuracy[:-1]
+        if fairness.max() < min_fairness:
+            raise InfeasibleError(
+                f"min_fairness must be at most {fairness.max():.4f}, the fairness of the fairest stack on the path; "
+                f"got {min_fairness!r}"
+            )
+        other = copy.copy(self)
+        other._operate(int(np.argmax(np.where(fairness >= min_fairness, accuracy, -1.0))))
+        return other

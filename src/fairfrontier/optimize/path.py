@@ -1,0 +1,299 @@
+"""The whole fairness path of a squared-loss stack from one factorisation.
+
+With A = HᵀH + (α/2)·D², w₀ = A⁻¹Hᵀy, U = A⁻¹B, S = BᵀU and b₀ = Bᵀw₀ (all centred, so that the constant model is in
+the stack and carries no penalty), the best stack with score bias exactly t is
+
+    w(t) = w₀ + U·S⁻¹·(t − b₀).
+
+Everything else is a choice of t: the constrained form takes the point of the box [−τ, τ]ᵐ nearest to b₀ in the metric
+S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import eigh
+from scipy.optimize import nnls
+
+from fairfrontier._validation import FloatArray, number
+from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.optimize.statistics import StackStatistics
+
+# Relative size below which an eigenvalue is rounding: the models are collinear in that direction.
+_RANK = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class FairPath:
+    """Stacks along a path of score biases.
+
+    Attributes
+    ----------
+    target : ndarray of shape (p,), or (p, m) with several contrasts
+        The score bias t that was asked for.
+    tau : ndarray of shape (p,)
+        The largest absolute score bias, max |t|.
+    score_bias : ndarray of the shape of `target`
+        The score bias of each stack on the data it was fitted to.
+    weights : ndarray of shape (p, k)
+        Weight of each base model.
+    intercept : ndarray of shape (p,)
+        The constant.
+    kkt : ndarray of shape (p,)
+        Residual of the optimality conditions, relative to the gradient at zero.
+    """
+
+    target: FloatArray
+    tau: FloatArray
+    score_bias: FloatArray
+    weights: FloatArray
+    intercept: FloatArray
+    kkt: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+
+class RidgeFactor:
+    """One symmetric eigendecomposition of the Gram matrix, which serves every α.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the data.
+    scale : ndarray of shape (k,)
+        D, the relative ridge scale of each base model.
+    """
+
+    def __init__(self, statistics: StackStatistics, scale: FloatArray) -> None:
+        self.statistics = statistics
+        self.scale = scale
+        scaled = statistics.gram / np.outer(scale, scale)
+        self.values, self.vectors = eigh(scaled, driver="evd", overwrite_a=True, check_finite=False)
+        self.values = np.maximum(self.values, 0.0)
+        self.contrasts = statistics.contrast_matrix()
+        self._cross = self.vectors.T @ (statistics.cross / scale)
+        self._contrasts = self.vectors.T @ (self.contrasts / scale[:, None])
+
+    def inverse_values(self, alpha: float) -> FloatArray:
+        """Return the eigenvalues of (Gram + α/2)⁻¹; directions without any curvature stay unused."""
+        curvature = self.values + alpha / 2.0
+        tiny = _RANK * max(float(self.values[-1]), alpha / 2.0, 1e-300)
+        return np.where(curvature > tiny, 1.0 / np.maximum(curvature, tiny), 0.0)
+
+    def at(self, alpha: float, debias_alpha: float | None = None) -> "RidgeSolution":
+        """Return the stack at `alpha` and the direction in which it is debiased.
+
+        Parameters
+        ----------
+        alpha : float
+            The ridge, in the paper's scale: the penalty is (α/2)·‖Dw‖² beside a sum over rows.
+        debias_alpha : float, optional
+            Another ridge for the direction U; None: the same.
+        """
+        inverse = self.inverse_values(alpha)
+        of_direction = inverse if debias_alpha is None else self.inverse_values(debias_alpha)
+        direction = of_direction[:, None] * self._contrasts
+        solved = inverse * self._cross
+        return RidgeSolution(
+            alpha=alpha,
+            debias_alpha=alpha if debias_alpha is None else debias_alpha,
+            w0=(self.vectors @ solved) / self.scale,
+            U=(self.vectors @ direction) / self.scale[:, None],
+            S=self._contrasts.T @ direction,
+            b0=self._contrasts.T @ solved,
+            mean_h=self.statistics.mean_h,
+            mean_y=self.statistics.mean_y,
+            # A direction that moves no score moves no bias: below this, S is rounding.
+            negligible=1e-16 * float(np.square(self._contrasts).sum() * of_direction.max(initial=0.0)),
+        )
+
+    def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
+        """Return the stacks of a solution at targets (p, m), with their optimality certificates."""
+        weights, intercept = solution.stacks(target)
+        bias = weights @ self.contrasts
+        single = target.shape[1] == 1
+        return FairPath(
+            target=target[:, 0] if single else target,
+            tau=np.abs(target).max(axis=1),
+            score_bias=bias[:, 0] if single else bias,
+            weights=weights,
+            intercept=intercept,
+            kkt=self.kkt(solution, weights, target),
+        )
+
+    def kkt(self, solution: "RidgeSolution", weights: FloatArray, target: FloatArray) -> FloatArray:
+        """Return the KKT residual of stacks (p, k) at targets (p, m).
+
+        Notes
+        -----
+        w(t) minimises ½(w − w₀)ᵀA(w − w₀) subject to Bᵀw = t, where A has the ridge of the direction: the gradient
+        A·(w − w₀) must be a combination of the columns of B. What is left of it, relative to ‖Hᵀy‖, and the distance
+        of Bᵀw from t, is the residual; so is what w₀ leaves of its own normal equations.
+        """
+        gram, size = self.statistics.gram, max(float(np.abs(self.statistics.cross).max()), 1e-300)
+        ridge = self.scale**2 / 2.0
+        move = weights - solution.w0
+        gradient = move @ gram + solution.debias_alpha * move * ridge
+        rest = np.abs(gradient - solution.multipliers(target) @ self.contrasts.T).max(axis=1)
+        primal = np.abs(weights @ self.contrasts - target).max(axis=1)
+        start = solution.w0 @ gram + solution.alpha * solution.w0 * ridge - self.statistics.cross
+        return np.asarray(np.maximum(np.maximum(rest, np.abs(start).max()) / size, primal))
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSolution:
+    """The unconstrained stack w₀, its score bias b₀, the direction U and S = BᵀU at one α.
+
+    Attributes
+    ----------
+    alpha, debias_alpha : float
+        The ridge of w₀ and that of U.
+    w0 : ndarray of shape (k,)
+    U : ndarray of shape (k, m)
+    S : ndarray of shape (m, m)
+    b0 : ndarray of shape (m,)
+    mean_h : ndarray of shape (k,)
+        Mean prediction of each base model, which with `mean_y` gives the constant.
+    mean_y : float
+        Mean target.
+    negligible : float
+        Eigenvalues of S up to this are rounding.
+    """
+
+    alpha: float
+    debias_alpha: float
+    w0: FloatArray
+    U: FloatArray
+    S: FloatArray
+    b0: FloatArray
+    mean_h: FloatArray
+    mean_y: float
+    negligible: float
+
+    @cached_property
+    def _root(self) -> tuple[FloatArray, FloatArray]:
+        """Return (R, R⁺) with S = R·Rᵀ, R of full column rank: contrasts may be collinear, or all zero."""
+        values, vectors = np.linalg.eigh((self.S + self.S.T) / 2.0)
+        keep = values > max(1e-12 * max(float(values[-1]), 0.0), self.negligible, 1e-300)
+        root = vectors[:, keep] * np.sqrt(values[keep])
+        return root, (vectors[:, keep] / np.sqrt(values[keep])).T
+
+    def stacks(self, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return w(t) for targets (p, m) as weights (p, k) and constants (p,)."""
+        weights = self.w0 + self.multipliers(target) @ self.U.T
+        return weights, self.mean_y - weights @ self.mean_h
+
+    def multipliers(self, target: FloatArray) -> FloatArray:
+        """Return S⁻¹(t − b₀) for targets (p, m), shape (p, m)."""
+        _, inverse = self._root
+        return np.asarray((target - self.b0) @ inverse.T @ inverse)
+
+    def check_feasible(self, target: FloatArray) -> None:
+        """Raise if no stack of these models has score bias `target` (p, m)."""
+        root, inverse = self._root
+        reached = self.b0 + (target - self.b0) @ inverse.T @ root.T
+        gap = np.abs(reached - target).max()
+        if gap > 1e-8 * max(1.0, np.abs(target).max()):
+            raise InfeasibleError(
+                f"target must be a score bias that some stack of these models has; the nearest to {target.tolist()} is "
+                f"{reached.tolist()}: all base models have the same score bias on some contrast, or the contrasts "
+                "depend on each other"
+            )
+
+    def target_for_tau(self, tau: float) -> FloatArray:
+        """Return the score bias of the constrained form: the point of [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
+
+        Notes
+        -----
+        For one contrast it is a clip. For several, with S = R·Rᵀ and t = b₀ + R·z, it is the least-distance problem
+        min ‖z‖ subject to |b₀ + R·z| ≤ τ, which Lawson and Hanson turn into one non-negative least-squares problem.
+        """
+        tau = number(tau, parameter="tau", low=0.0, advice="; the smallest feasible tau is 0, a score without bias")
+        if np.abs(self.b0).max() <= tau:
+            return self.b0
+        if len(self.b0) == 1:
+            return np.clip(self.b0, -tau, tau)
+        root, _ = self._root
+        constraints = np.vstack([-root, root])
+        limits = np.concatenate([self.b0 - tau, -self.b0 - tau])
+        return np.clip(self.b0 + root @ _least_distance(constraints, limits), -tau, tau)
+
+    def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
+        """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, m)."""
+        values, vectors = np.linalg.eigh((self.S + self.S.T) / 2.0)
+        shrink = 1.0 / (1.0 + np.square(penalty)[:, None] * np.maximum(values, 0.0))
+        return np.asarray((shrink * (self.b0 @ vectors)) @ vectors.T)
+
+
+def _least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
+    """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP)."""
+    system = np.vstack([constraints.T, limits])
+    goal = np.zeros(len(system))
+    goal[-1] = 1.0
+    dual, distance = nnls(system, goal)
+    if distance < 1e-13:
+        raise InfeasibleError("no stack of these models satisfies all bias constraints at once; use a larger tau")
+    residual = system @ dual - goal
+    return np.asarray(-residual[:-1] / residual[-1])
+
+
+def signed_targets(b0: FloatArray, n_points: int, over: float = 1.0) -> FloatArray:
+    """Return t = s·b₀ for s from 1 through 0 to −`over`, shape (n_points, m)."""
+    return np.linspace(1.0, -over, n_points)[:, None] * b0
+
+
+def paper_penalties(n_points: int) -> FloatArray:
+    """Return the paper's grid of λ: log-spaced from 1 to 10⁶."""
+    return np.logspace(0.0, 6.0, n_points)
+
+
+def solve_stack(
+    statistics: StackStatistics,
+    *,
+    alpha: float,
+    tau: float | None = None,
+    penalty: float | None = None,
+    target: FloatArray | None = None,
+    scale: FloatArray | None = None,
+) -> FairPath:
+    """Solve one FairStacks problem with squared loss.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the data.
+    alpha : float
+        The ridge: the penalty is (α/2)·‖Dw‖².
+    tau : float, optional
+        The constrained form: every score bias in [−τ, τ] (Eq. 3 of the paper).
+    penalty : float, optional
+        The penalised form: + λ²·Σ bias² with this λ (the paper's supplement).
+    target : array-like of shape (m,), optional
+        Score bias exactly t.
+    scale : ndarray of shape (k,), optional
+        D; None: ones.
+
+    Returns
+    -------
+    FairPath
+        Of one point. Give exactly one of `tau`, `penalty`, `target`.
+    """
+    given = [name for name, value in (("tau", tau), ("penalty", penalty), ("target", target)) if value is not None]
+    if len(given) != 1:
+        raise InvalidInputError(f"give exactly one of tau, penalty and target; got {given or 'none'}")
+    number(alpha, parameter="alpha", low=0.0)
+    ones = np.ones(len(statistics.mean_h))
+    factor = RidgeFactor(statistics, ones if scale is None else scale)
+    solution = factor.at(alpha)
+    if tau is not None:
+        t = solution.target_for_tau(tau)[None, :]
+    elif penalty is not None:
+        t = solution.target_for_lambda(np.array([number(penalty, parameter="penalty", low=0.0)]))
+    else:
+        t = np.asarray(target, dtype=np.float64).reshape(1, -1)
+        if t.shape[1] != len(solution.b0):
+            raise InvalidInputError(f"target must have one value a contrast, {len(solution.b0)}; got {t.shape[1]}")
+        solution.check_feasible(t)
+    return factor.path(solution, t)

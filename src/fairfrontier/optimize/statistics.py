@@ -1,0 +1,151 @@
+"""All that a squared-loss stack needs to know of the data: sums over rows.
+
+The sums are additive, so the same object is filled from an array, from chunks of a file, or from the blocks of a
+cluster, and everything after it is the same code.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.metrics.cells import Cells, cell_sums
+from fairfrontier.metrics.contrasts import Contrasts, RowSets
+
+
+@dataclass(frozen=True, eq=False)
+class StackStatistics:
+    """Moments of the base models' predictions H, the target y and the row sets.
+
+    Attributes
+    ----------
+    weight : float
+        Total weight of the rows (their number without weights).
+    mean_h : ndarray of shape (k,)
+        Mean prediction of each base model.
+    mean_y : float
+        Mean target.
+    gram : ndarray of shape (k, k)
+        HᵀH after centring.
+    cross : ndarray of shape (k,)
+        Hᵀy after centring.
+    y_square : float
+        yᵀy after centring.
+    set_weight : ndarray of shape (s,)
+        Total weight of each row set.
+    set_h : ndarray of shape (s, k)
+        Sum of each base model's predictions over each row set.
+    sets : RowSets
+        The row sets and how they are compared.
+    """
+
+    weight: float
+    mean_h: FloatArray
+    mean_y: float
+    gram: FloatArray
+    cross: FloatArray
+    y_square: float
+    set_weight: FloatArray
+    set_h: FloatArray
+    sets: RowSets
+
+    @classmethod
+    def from_arrays(
+        cls, H: NDArray[np.floating], y: FloatArray, contrasts: Contrasts, sample_weight: FloatArray | None = None
+    ) -> "StackStatistics":
+        """Compute the statistics of predictions `H` (n, k) and target `y` (n,)."""
+        return cls.from_cells(H, y, contrasts.cells, contrasts.membership, contrasts.sets, sample_weight)
+
+    @classmethod
+    def from_cells(
+        cls,
+        H: NDArray[np.floating],
+        y: FloatArray,
+        cells: Cells,
+        membership: NDArray[np.bool_],
+        sets: RowSets,
+        sample_weight: FloatArray | None = None,
+    ) -> "StackStatistics":
+        """Compute the statistics of some rows whose cells are a part of a larger partition."""
+        H = np.asarray(H, dtype=np.float64)
+        sums = cell_sums(H, cells, threshold=None, weight=sample_weight)
+        weight = float(sums.weight.sum())
+        mean_h, mean_y = sums.outcome.sum(axis=0) / weight, float(np.average(y, weights=sample_weight))
+        centred, residual = H - mean_h, y - mean_y
+        scaled = centred if sample_weight is None else centred * sample_weight[:, None]
+        member = membership.astype(np.float64)
+        return cls(
+            weight=weight,
+            mean_h=mean_h,
+            mean_y=mean_y,
+            gram=scaled.T @ centred,
+            cross=scaled.T @ residual,
+            y_square=float(residual @ (residual if sample_weight is None else residual * sample_weight)),
+            set_weight=member @ sums.weight,
+            set_h=member @ sums.outcome,
+            sets=sets,
+        )
+
+    @classmethod
+    def from_chunks(cls, chunks: Iterable["StackStatistics"]) -> "StackStatistics":
+        """Add up the statistics of chunks."""
+        parts = iter(chunks)
+        first = next(parts, None)
+        if first is None:
+            raise InvalidInputError("chunks must hold at least one part; got none")
+        return reduce(lambda a, b: a + b, parts, first)
+
+    def __add__(self, other: "StackStatistics") -> "StackStatistics":
+        """Return the statistics of both parts together.
+
+        Notes
+        -----
+        Each part is centred at its own mean; the difference δ of the two means adds (n₁n₂/n)·δδᵀ. No large numbers
+        are subtracted from each other.
+        """
+        if self.sets.names != other.sets.names:
+            raise InvalidInputError("statistics can be added only if they have the same row sets in the same order")
+        weight = self.weight + other.weight
+        step_h, step_y = other.mean_h - self.mean_h, other.mean_y - self.mean_y
+        share = self.weight * other.weight / weight
+        return StackStatistics(
+            weight=weight,
+            mean_h=self.mean_h + step_h * (other.weight / weight),
+            mean_y=self.mean_y + step_y * (other.weight / weight),
+            gram=self.gram + other.gram + share * np.outer(step_h, step_h),
+            cross=self.cross + other.cross + share * step_y * step_h,
+            y_square=self.y_square + other.y_square + share * step_y**2,
+            set_weight=self.set_weight + other.set_weight,
+            set_h=self.set_h + other.set_h,
+            sets=self.sets,
+        )
+
+    def contrast_matrix(self) -> FloatArray:
+        """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
+        for name, weight in zip(self.sets.names, self.set_weight, strict=True):
+            if weight <= 0:
+                raise GroupError(
+                    f"sensitive_features must leave no group empty; the row set {name!r} has no weight: "
+                    "merge small groups or use another fairness measure"
+                )
+        rates = self.set_h / self.set_weight[:, None]
+        first, second = self.sets.pairs().T
+        return np.asarray((rates[first] - rates[second]).T)
+
+    def take(self, models: NDArray[np.intp]) -> "StackStatistics":
+        """Return the statistics of some of the base models."""
+        return StackStatistics(
+            self.weight,
+            self.mean_h[models],
+            self.mean_y,
+            self.gram[np.ix_(models, models)],
+            self.cross[models],
+            self.y_square,
+            self.set_weight,
+            self.set_h[:, models],
+            self.sets,
+        )
