@@ -107,7 +107,7 @@ def numeric(values: NDArray[Any], *, parameter: str) -> NDArray[Any]:
         return values
     wrong = next((v for v in values.flat if not (isinstance(v, Real | Decimal | np.bool_) or is_missing(v))), None)
     if values.dtype.kind != "O" or wrong is not None:
-        shown = wrong if values.size else values.dtype
+        shown = wrong.item() if isinstance(wrong, np.generic) else wrong
         raise InvalidInputError(f"{parameter} must be numbers; got {shown!r}: convert the values to numbers first")
     return np.array([np.nan if is_missing(v) else float(v) for v in values.flat]).reshape(values.shape)
 

@@ -103,17 +103,19 @@ class TradeoffPoints:
 
     def select(self, models: Sequence[str] | IntArray | NDArray[np.bool_]) -> "TradeoffPoints":
         """Return the points of some of the models, by name, index or boolean mask."""
+        position = {name: i for i, name in enumerate(self.names)}
         chosen = list(models)
-        if not chosen:
-            raise InvalidInputError("models must select at least one model; got none")
-        if isinstance(chosen[0], str):
-            position = {name: i for i, name in enumerate(self.names)}
-            unknown = [name for name in chosen if name not in position]
-            if unknown:
-                validate.one_of(unknown[0], self.names, parameter="models")
-            index = np.array([position[name] for name in chosen])
-        else:
-            index = np.arange(len(self.names))[np.asarray(models)]
+        for name in chosen:
+            if isinstance(name, str) and name not in position:
+                validate.one_of(name, self.names, parameter="models")
+        try:
+            index = np.arange(len(self))[[position[m] if isinstance(m, str) else m for m in chosen]]
+        except IndexError as error:
+            raise InvalidInputError(
+                f"models must be names, indices below {len(self)} or a mask of that length; got {chosen!r}: {error}"
+            ) from None
+        if len(index) == 0:
+            raise InvalidInputError("models must select at least one model; got none: name one of the models")
         return TradeoffPoints(
             self.fairness[index],
             self.accuracy[index],

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from fairfrontier._extras import require
-from fairfrontier._validation import FloatArray, column, unit_interval_pairs
+from fairfrontier._validation import FloatArray, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.quantify.weights import Weight, as_weight
 
@@ -53,13 +53,13 @@ def composite_fauc(fairness: Any, accuracy: Any, *, weights: WeightLike | Sequen
 
 def _levels(fairness: Any, accuracy: Any) -> tuple[FloatArray, FloatArray]:
     if isinstance(fairness, Mapping):
-        columns = [column(values, parameter=f"fairness[{name!r}]") for name, values in fairness.items()]
+        columns = {f"fairness[{name!r}]": values for name, values in fairness.items()}
     else:
         array = np.asarray(fairness)
         if array.ndim not in (1, 2):
             raise InvalidInputError(f"fairness must be 2-D, one column an attribute; got shape {array.shape}")
-        columns = list(np.atleast_2d(array.T))
+        columns = {f"fairness[:, {j}]": values for j, values in enumerate(np.atleast_2d(array.T))}
     if not columns:
         raise InvalidInputError("fairness must have at least one attribute; got none: give one column an attribute")
-    pairs = [unit_interval_pairs(one, accuracy) for one in columns]
+    pairs = [unit_interval_pairs(values, accuracy, parameter=name) for name, values in columns.items()]
     return np.stack([level for level, _ in pairs], axis=1), pairs[0][1]

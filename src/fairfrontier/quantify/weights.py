@@ -206,7 +206,9 @@ class TabulatedWeight(Weight):
                 f"values must have as many entries as knots, {len(knots)}, or one fewer; got {len(values)}"
             )
         if values.min() < 0:
-            raise InvalidInputError(f"values must be non-negative; got {values.min():g}")
+            raise InvalidInputError(
+                f"values must be non-negative; got {values.min():g}: give 0 to what does not matter"
+            )
         left, right = (values[:-1], values[1:]) if len(values) == len(knots) else (values, values)
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
@@ -215,7 +217,7 @@ class TabulatedWeight(Weight):
         object.__setattr__(self, "_area", self._up_to_knots(moment=False))
         object.__setattr__(self, "_moment", self._up_to_knots(moment=True))
         if self._area[-1] <= 0:
-            raise InvalidInputError("values must not be all zero: the weight would integrate to zero")
+            raise InvalidInputError("values must not be all zero: the weight would integrate to zero; got only zeros")
 
     def _up_to_knots(self, *, moment: bool) -> FloatArray:
         every_piece = np.arange(len(self.knots) - 1)
@@ -276,10 +278,15 @@ class CallableWeight(Weight):
         return self._integrate(lambda x: x * self._value(x), fairness)
 
     def _value(self, fairness: float) -> float:
-        value = float(self.function(float(fairness)))
-        if not value >= 0 or not np.isfinite(value):
+        result = self.function(float(fairness))
+        try:
+            value = float(result)
+        except (TypeError, ValueError):
+            value = np.nan
+        if not 0.0 <= value < np.inf:
             raise InvalidInputError(
-                f"weight must be non-negative and finite on [0, 1]; got {value:g} at fairness {float(fairness):g}"
+                f"weight must be non-negative and finite on [0, 1]; got {result!r} at fairness {float(fairness):g}: "
+                "return 0 where fairness does not matter"
             )
         return value
 
@@ -297,11 +304,13 @@ def as_weight(weight: Weight | Callable[[float], float] | None) -> Weight:
         return UniformWeight()
     if isinstance(weight, Weight):
         return weight
-    if callable(weight):
+    if callable(weight) and not isinstance(weight, type):
         return CallableWeight(weight)
-    raise InvalidInputError(f"weight must be None, a Weight or a function of fairness; got {weight!r}")
+    raise InvalidInputError(
+        f"weight must be None, a Weight or a function of fairness; got {weight!r}: pass e.g. StepWeight(0.8)"
+    )
 
 
 def _below_one(value: float, parameter: str) -> None:
-    if not 0.0 <= number(value, parameter=parameter) < 1.0:
-        raise InvalidInputError(f"{parameter} must be in [0, 1); got {value!r}: at 1 the weight integrates to zero")
+    if number(value, parameter=parameter, low=0.0, high=1.0) == 1.0:
+        raise InvalidInputError(f"{parameter} must be below 1; got {value!r}: at 1 the weight integrates to zero")
