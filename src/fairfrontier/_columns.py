@@ -132,7 +132,7 @@ def finite(matrix: NDArray[Any], *, parameter: str, names: Sequence[str] = ()) -
     where = f" in {names[columns[0][0]]!r}" if columns and names else ""
     raise InvalidInputError(
         f"{parameter} must be finite; got {matrix[rows[0], *(c[0] for c in columns)]!s}{where} at row {rows[0]} "
-        f"({rows.size} such values): drop or impute these rows first"
+        f"({rows.size} such value{'s' if rows.size > 1 else ''}): drop or impute these rows first"
     )
 
 
