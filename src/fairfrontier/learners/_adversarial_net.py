@@ -115,18 +115,23 @@ class Predictors:
 
 
 class Adversaries:
-    """v adversaries û = w·(s·label inputs) + b with s = σ((1 + |c|)·logit), for each of q indicators."""
+    """v adversaries û = s·(w·m) + b·m for each of q indicators, with s = σ((1 + |c|)·logit) and label inputs m.
+
+    The publication has one offset for both labels. Then w must also say how common the attribute is at each label,
+    and equal rates are not its equilibrium; an offset a label leaves w to the score alone.
+    """
 
     def __init__(self, torch: Any, v: int, q: int, r: int, prior: NDArray[np.float32]) -> None:
         self._torch = torch
         self.sharpness = torch.ones(v, q)
         self.weights = torch.zeros(v, q, r)
-        self.bias = torch.from_numpy(np.tile(prior, (v, 1)))
+        self.offset = torch.zeros(v, q, r)
+        self.offset[:, :, 0] = torch.from_numpy(prior)
 
     @property
     def tensors(self) -> list[Tensor]:
         """Return the parameters, in the order of `gradients`."""
-        return [self.sharpness, self.weights, self.bias]
+        return [self.sharpness, self.weights, self.offset]
 
     def gradients(
         self, logits: Tensor, indicators: Tensor, seen: Tensor, label_inputs: Tensor
@@ -135,13 +140,13 @@ class Adversaries:
         scale = 1.0 + self.sharpness.abs()
         wide = logits.unsqueeze(2)
         s = (wide * scale).sigmoid_()
-        pull = self._torch.einsum("br,vqr->bvq", label_inputs, self.weights)
-        error = ((s * pull).add_(self.bias)).sigmoid_() - indicators.unsqueeze(1)
+        pull, offset = (self._torch.einsum("br,vqr->bvq", label_inputs, w) for w in (self.weights, self.offset))
+        error = (s * pull + offset).sigmoid_() - indicators.unsqueeze(1)
         error *= (seen / seen.sum().clamp_min(1.0)).unsqueeze(1)
         inner = error * pull * s * (1.0 - s)
-        weights = self._torch.einsum("bvq,br->vqr", error * s, label_inputs)
+        weights, offsets = (self._torch.einsum("bvq,br->vqr", e, label_inputs) for e in (error * s, error))
         sharpness = (inner * wide).sum(0) * self.sharpness.sign()
-        return [sharpness, weights, error.sum(0)], (inner * scale).sum(2)
+        return [sharpness, weights, offsets], (inner * scale).sum(2)
 
 
 class Game:

@@ -165,7 +165,7 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the scores (n, 2) of both classes."""
-        check_is_fitted(self)
+        check_is_fitted(self, "core_")
         core: Core = self.core_
         score = core.scores(features(self, X, dtype=self.dtype))[:, 0].astype(np.float64)
         return np.column_stack([1.0 - score, score])

@@ -52,7 +52,7 @@ class _Minipatch(BaseEstimator):
     @property
     def names(self) -> tuple[str, ...]:
         """Return the trees' names, ``minipatch/tree_000`` and so on."""
-        check_is_fitted(self)
+        check_is_fitted(self, "family_")
         family: TreeFamily = self.family_
         return family.names
 
@@ -64,7 +64,7 @@ class _Minipatch(BaseEstimator):
     @property
     def estimators(self) -> list[tuple[str, Any]]:
         """Return (name, fitted tree) pairs."""
-        check_is_fitted(self)
+        check_is_fitted(self, "family_")
         family: TreeFamily = self.family_
         return family.estimators
 
@@ -81,7 +81,7 @@ class _Minipatch(BaseEstimator):
         ndarray of shape (n, n_estimators), float32
             Score of class 1, or the predicted value.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "family_")
         family: TreeFamily = self.family_
         return family.predict_matrix(features(self, X, dtype=np.float32))
 

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -32,10 +32,15 @@ _MOMENTS = {
 
 @dataclass(frozen=True)
 class Mixture:
-    """A randomised classifier: `predictors` that decide 0 or 1, chosen with probabilities `weights`."""
+    """A randomised classifier: `predictors` that decide 0 or 1, chosen with probabilities `weights`.
+
+    `iterations` and `gap` tell how many steps of the exponentiated gradient it took and the duality gap it left.
+    """
 
     predictors: tuple[Any, ...]
     weights: NDArray[np.float64]
+    iterations: int
+    gap: float
 
     def expected_decision(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the probability (n,) that the decision is 1."""
@@ -87,6 +92,8 @@ class Reductions(FairLearner):
         The two classes.
     core_ : MixtureCore
         The randomised classifier: `predictors` and their `weights`.
+    n_iter_ : int
+        Iterations of the exponentiated gradient.
 
     Notes
     -----
@@ -142,6 +149,12 @@ class Reductions(FairLearner):
         """Return `count` bounds spaced evenly from 0.15 down to 0.001."""
         return np.linspace(0.15, 0.001, count)
 
+    @property
+    def n_iter_(self) -> int:
+        """Return the number of iterations of the exponentiated gradient."""
+        check_is_fitted(self, "core_")
+        return cast(MixtureCore, self.core_).mixtures[0].iterations
+
     def sample_decisions(self, X: Any, *, random_state: Any = None) -> NDArray[Any]:
         """Draw one decision (n,) a row from the randomised classifier.
 
@@ -152,7 +165,7 @@ class Reductions(FairLearner):
         random_state : int, RandomState, Generator or None, default=None
             Seed of the draws; None: the estimator's `random_state`.
         """
-        check_is_fitted(self)
+        check_is_fitted(self, "core_")
         rng = np.random.default_rng(seed_sequence(self.random_state if random_state is None else random_state))
         chance = self.core_.scores(features(self, X, dtype=self.dtype))[:, 0]
         classes: NDArray[Any] = self.classes_
@@ -197,7 +210,8 @@ def _solve(
         model.fit(X, y.astype(int), sensitive_features=group)
     weights = np.asarray(model.weights_.sort_index(), dtype=np.float64)
     used = np.flatnonzero(weights > 0.0)
-    return Mixture(tuple(model.predictors_.iloc[j] for j in used), weights[used] / weights[used].sum())
+    predictors = tuple(model.predictors_.iloc[j] for j in used)
+    return Mixture(predictors, weights[used] / weights[used].sum(), int(model.last_iter_) + 1, float(model.best_gap_))
 
 
 def _crossed(problem: FairProblem) -> NDArray[np.intp]:

@@ -78,7 +78,14 @@ def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple
             Nystroem(gamma=0.01, n_components=200, random_state=s[0]),
         ),
         "neural_net": _scaled(
-            MLPClassifier((32,), alpha=1e-3, batch_size=256, early_stopping=True, max_iter=60, random_state=s[1])
+            MLPClassifier(
+                hidden_layer_sizes=(32,),
+                alpha=1e-3,
+                learning_rate_init=0.005,
+                early_stopping=True,
+                max_iter=500,
+                random_state=s[1],
+            )
         ),
         "tree": DecisionTreeClassifier(min_samples_leaf=20, ccp_alpha=1e-4, random_state=s[2]),
         "random_forest": RandomForestClassifier(200, min_samples_leaf=3, random_state=s[3]),
@@ -123,7 +130,14 @@ def regressor_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple[
             RidgeCV(alphas=np.logspace(-3, 3, 13)), Nystroem(gamma=0.003, n_components=200, random_state=s[0])
         ),
         "neural_net": _scaled(
-            MLPRegressor((32,), alpha=1e-2, batch_size=64, early_stopping=True, max_iter=200, random_state=s[1])
+            MLPRegressor(
+                hidden_layer_sizes=(32,),
+                alpha=1e-2,
+                learning_rate_init=0.005,
+                early_stopping=True,
+                max_iter=500,
+                random_state=s[1],
+            )
         ),
         "tree": DecisionTreeRegressor(min_samples_leaf=20, random_state=s[2]),
         "random_forest": RandomForestRegressor(200, min_samples_leaf=3, max_features=0.33, random_state=s[3]),
