@@ -9,7 +9,16 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 
 from fairfrontier._version import __version__
 from fairfrontier.identify import TAFCurve, TAFDisplay, TradeoffPoints, taf_curve, tradeoff_points
-from fairfrontier.optimize import FairPath, FairStacksClassifier, FairStacksRegressor, StackStatistics
+from fairfrontier.optimize import (
+    FairPath,
+    FairStacksClassifier,
+    FairStacksRegressor,
+    StackStatistics,
+    certify,
+    generalization_bound,
+    score_decision_diagnostics,
+)
+from fairfrontier.persistence import load, save
 from fairfrontier.quantify import (
     PointWeight,
     PowerWeight,
@@ -37,9 +46,14 @@ __all__ = [
     "UniformWeight",
     "Weight",
     "__version__",
+    "certify",
     "composite_fauc",
     "fauc",
     "fauc_score",
+    "generalization_bound",
+    "load",
+    "save",
+    "score_decision_diagnostics",
     "taf_curve",
     "tradeoff_points",
 ]

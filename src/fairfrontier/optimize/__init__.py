@@ -2,8 +2,10 @@
 
 from fairfrontier.optimize.decisions import DecisionPath
 from fairfrontier.optimize.fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize.path import FairPath, solve_stack
+from fairfrontier.optimize.path import FairPath
+from fairfrontier.optimize.solve import solve_stack
 from fairfrontier.optimize.statistics import StackStatistics
+from fairfrontier.optimize.theory import certify, generalization_bound, score_decision_diagnostics
 
 __all__ = [
     "DecisionPath",
@@ -11,5 +13,8 @@ __all__ = [
     "FairStacksClassifier",
     "FairStacksRegressor",
     "StackStatistics",
+    "certify",
+    "generalization_bound",
+    "score_decision_diagnostics",
     "solve_stack",
 ]

@@ -81,6 +81,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         The base models.
     names_ : tuple of str
         Names of the base models.
+    group_sizes_ : dict of str to int
+        Training rows in each row set of the measure.
 
     Notes
     -----

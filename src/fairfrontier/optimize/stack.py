@@ -102,6 +102,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             sensitive_mode=self.sensitive_mode,
         )
         self._attributes_ = [(a.name, a.values) for a in validate.attributes(sensitive_features, len(target))]
+        rows = np.bincount(contrasts.cells.codes, minlength=contrasts.cells.n_cells)
+        self.group_sizes_ = dict(zip(contrasts.sets.names, (contrasts.membership @ rows).tolist(), strict=True))
         H = self._fit_base(X, y, contrasts, weight)
         H = self._with_attributes(H, sensitive_features)
         data = StackData(H, target, contrasts, None if self._regression else float(self.threshold), weight)

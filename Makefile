@@ -1,0 +1,51 @@
+# Two commands do everything: `make demo` and `make test`. Each makes its own virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help demo test check format bench oldest docs clean
+
+help:
+	@echo "make demo    install, then run 'fairfrontier demo'"
+	@echo "make test    install, then run the whole test suite (brings a browser for the tests of the report)"
+	@echo "make check   formatting, lint and types"
+	@echo "make format  put the code into shape"
+	@echo "make bench   measure against rivals; writes results/benchmarks.md"
+	@echo "make oldest  run the tests on the oldest supported versions"
+
+$(INSTALLED): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+demo: $(INSTALLED)
+	$(BIN)/fairfrontier demo --out demo --force
+
+test: $(INSTALLED) browser
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(INSTALLED)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(INSTALLED)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(INSTALLED)
+	$(BIN)/python -m benchmarks --json results/benchmarks.json --markdown results/benchmarks.md
+
+oldest:
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable . pytest hypothesis matplotlib pandas
+	$(VENV)-oldest/bin/python -m pytest tests/test_optimize_checks.py tests/test_identify*.py tests/test_quantify*.py
+
+.PHONY: browser
+browser:
+	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null)
+
+clean:
+	rm -rf $(VENV) $(VENV)-oldest build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,114 @@
+"""Save and load fitted models with skops: loading never runs code from the file."""
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+from fairfrontier._extras import require
+from fairfrontier.exceptions import InvalidInputError
+
+# Plain data classes whose loading cannot run anything but their own code. A prefix such as "numpy." would not do: it
+# lets in functions that a hostile file could have called.
+_TRUSTED = frozenset(
+    {
+        "fairfrontier.identify.frontier.TAFCurve",
+        "fairfrontier.identify.points.TradeoffPoints",
+        "fairfrontier.metrics.contrasts.RowSets",
+        "fairfrontier.optimize.fairstacks.FairStacksClassifier",
+        "fairfrontier.optimize.fairstacks.FairStacksRegressor",
+        "fairfrontier.optimize.fitting.FittedPath",
+        "fairfrontier.optimize.mixture.RandomizedMixture",
+        "fairfrontier.optimize.path.FairPath",
+        "fairfrontier.optimize.path.RidgeSolution",
+        "fairfrontier.quantify.weights.PointWeight",
+        "fairfrontier.quantify.weights.PowerWeight",
+        "fairfrontier.quantify.weights.StepWeight",
+        "fairfrontier.quantify.weights.TabulatedWeight",
+        "fairfrontier.quantify.weights.UniformWeight",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.tree._tree.Tree",
+    }
+)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> Path:
+    """Save a fitted model.
+
+    Parameters
+    ----------
+    model : object
+        A fitted stack, a mixture, or any scikit-learn estimator.
+    path : path-like
+        The file to write, customarily ``*.skops``. It is replaced in one step or not at all.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from fairfrontier import FairStacksClassifier, load, save
+    >>> sex, y = np.tile([0, 1], 20), np.repeat([0, 1], 20)
+    >>> H = np.stack([y * 0.8 + sex * 0.1, y * 0.5 + 0.2], axis=1)
+    >>> model = FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     same = load(save(model, folder + "/stack.skops"))
+    >>> bool((same.predict(H) == model.predict(H)).all())
+    True
+    """
+    skops = require("skops.io", extra="save", purpose="save")
+    target = Path(path)
+    if target.is_dir() or not target.parent.is_dir():
+        raise InvalidInputError(f"path must be a file in an existing folder; got {str(target)!r}")
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    os.close(handle)
+    try:
+        skops.dump(model, name)
+        os.replace(name, target)
+    finally:
+        Path(name).unlink(missing_ok=True)
+    return target
+
+
+def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Any:
+    """Load a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    trusted : list of str, optional
+        Full names of further types, such as ``"mypackage.MyModel"``, whose code you trust.
+
+    Returns
+    -------
+    object
+        The model.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file is no skops file, or asks for a type that is not trusted; the message names it.
+    """
+    skops = require("skops.io", extra="save", purpose="load")
+    source = Path(path)
+    if not source.is_file():
+        raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
+    try:
+        unknown = skops.get_untrusted_types(file=source)
+    except (BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
+        raise InvalidInputError(
+            f"path must be a file written by save; {str(source)!r} cannot be read as one: {error}"
+        ) from error
+    refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
+    if refused:
+        raise InvalidInputError(
+            f"the file {str(source)!r} asks for the type {refused[0]!r}, which is not trusted; nothing was loaded. "
+            f"If you know that type and its author, pass trusted=[{refused[0]!r}]"
+        )
+    return skops.load(source, trusted=unknown)

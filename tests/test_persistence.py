@@ -1,0 +1,86 @@
+"""Saving and loading: what comes back is the same, and nothing of a file is ever run."""
+
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import FunctionTransformer
+
+import fairfrontier as ff
+from fairfrontier.exceptions import InvalidInputError
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    rng = np.random.default_rng(0)
+    sex = np.array(["f", "m"])[rng.integers(0, 2, 300)]
+    X = rng.normal(size=(300, 4)) + (sex == "m")[:, None] * 0.5
+    y = np.where(X[:, 0] + rng.normal(size=300) > 0.3, "yes", "no")
+    models = [
+        ("linear/lr", LogisticRegression()),
+        ("trees/forest", RandomForestClassifier(4, random_state=0)),
+        ("trees/hist", HistGradientBoostingClassifier(max_iter=4, random_state=0)),
+    ]
+    return ff.FairStacksClassifier(models, random_state=0, cv=3).fit(X, y, sensitive_features=sex), X
+
+
+def test_a_stack_comes_back_the_same(fitted, tmp_path):
+    model, X = fitted
+    path = ff.save(model, tmp_path / "stack.skops")
+    same = ff.load(path)
+    np.testing.assert_array_equal(same.predict_path(X), model.predict_path(X))
+    np.testing.assert_array_equal(same.at(tau=0.01).predict(X), model.at(tau=0.01).predict(X))
+    np.testing.assert_array_equal(same.points_.bias, model.points_.bias)
+    assert [p.name for p in tmp_path.iterdir()] == ["stack.skops"]
+
+
+def test_an_unknown_type_is_refused_by_name(tmp_path):
+    path = ff.save(FunctionTransformer(func=pickle.loads), tmp_path / "evil.skops")
+    with pytest.raises(InvalidInputError, match=r"_pickle\.loads.*not trusted.*nothing was loaded"):
+        ff.load(path)
+
+
+def test_a_trusted_type_is_let_in(tmp_path):
+    path = ff.save(FunctionTransformer(func=np.fft.fft), tmp_path / "known.skops")
+    with pytest.raises(InvalidInputError, match="not trusted") as caught:
+        ff.load(path)
+    name = str(caught.value).split("type '")[1].split("'")[0]
+    assert ff.load(path, trusted=[name]).func is np.fft.fft
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip file", pickle.dumps([1, 2])])
+def test_a_file_of_another_kind_is_refused(content, tmp_path):
+    path = tmp_path / "other.skops"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match="path must be a file written by save"):
+        ff.load(path)
+
+
+def test_a_zip_without_a_model_is_refused(tmp_path):
+    path = tmp_path / "empty.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "nothing here")
+    with pytest.raises(InvalidInputError, match="path must be a file written by save"):
+        ff.load(path)
+
+
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    with pytest.raises(InvalidInputError, match="path must be a file written by save"):
+        ff.load(tmp_path / "absent.skops")
+    with pytest.raises(InvalidInputError, match="path must be a file in an existing folder"):
+        ff.save([1], tmp_path)
+    with pytest.raises(InvalidInputError, match="path must be a file in an existing folder"):
+        ff.save([1], tmp_path / "no" / "such.skops")
+
+
+def test_a_failed_save_leaves_the_old_file(fitted, tmp_path):
+    model = fitted[0]
+    path = ff.save(model, tmp_path / "stack.skops")
+    before = path.read_bytes()
+    with pytest.raises(Exception, match="generator"):
+        ff.save((i for i in range(3)), path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["stack.skops"]
