@@ -6,9 +6,11 @@ from typing import Annotated
 import typer
 
 from fairfrontier._cli import console as terminal
-from fairfrontier._cli.audit import OUTPUTS, Request, run_audit, write_results
+from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
 from fairfrontier._cli.options import parse_delimiter
 from fairfrontier._cli.output import check_output, writing
+from fairfrontier._cli.request import Request
+from fairfrontier._cli.stacking import Operating
 from fairfrontier._version import __version__
 
 app = typer.Typer(
@@ -97,6 +99,76 @@ def audit(
     console = terminal.make_console()
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, OUTPUTS)
+
+
+@app.command()
+def stack(
+    file: File,
+    label: Label,
+    sensitive: Sensitive,
+    out: Out,
+    tau: Annotated[float | None, typer.Option(help="Largest score bias of the stack.")] = None,
+    min_fairness: Annotated[
+        float | None, typer.Option(help="Least fairness of the stack, by cross-validation.")
+    ] = None,
+    scores: Scores = None,
+    positive: Positive = None,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    weight: WeightText = "step:0.8",
+    threshold: Threshold = 0.5,
+    confidence: Confidence = 0.95,
+    sensitive_mode: Mode = "separate",
+    delimiter: Delimiter = ",",
+    title: Title = None,
+    test_size: Annotated[float, typer.Option(help="Share of the rows that values the stack, in tenths.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    force: Force = False,
+) -> None:
+    """Fit a fair stack of the models on one part of a file and value it on the rest."""
+    from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
+
+    check_output(out, STACK_OUTPUTS, force=force)
+    request = Request(
+        file=file,
+        label=label,
+        sensitive=tuple(sensitive),
+        scores=tuple(scores or ()),
+        positive=positive,
+        fairness=fairness,
+        accuracy=accuracy,
+        weight=weight,
+        threshold=threshold,
+        confidence=confidence,
+        sensitive_mode=sensitive_mode,
+        min_fairness=0.95 if min_fairness is None else min_fairness,
+        delimiter=parse_delimiter(delimiter),
+        title=title,
+    )
+    summary, fitted = run_stack(request, Operating(tau, min_fairness), test_size=test_size, seed=seed)
+    with writing(out) as folder:
+        write_stack(summary, fitted, folder)
+    console = terminal.make_console()
+    terminal.print_summary(console, summary)
+    terminal.print_files(console, out, STACK_OUTPUTS)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"), force: Force = False
+) -> None:
+    """Run the main job on an embedded data set: table, FAUC, a fair stack, a picture and report.html."""
+    from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
+
+    check_output(out, DEMO_OUTPUTS, force=force)
+    console = terminal.make_console()
+    console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
+    result = run_demo()
+    with writing(out) as folder:
+        write_results(result.summary, folder)
+        save_picture(result, folder / "taf.png")
+    terminal.print_summary(console, result.summary)
+    terminal.print_files(console, out, DEMO_OUTPUTS)
 
 
 @app.command()

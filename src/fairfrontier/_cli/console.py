@@ -4,15 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.text import printable
 from fairfrontier.datasets import describe_all
+from fairfrontier.report.summarise import best_at
 from fairfrontier.report.words import Piece, accuracy, level
 
-_ROWS = 12
+_ROWS = 10
+_LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
 _STYLES = {"text": "", "name": "bold", "figure": "bold cyan"}
 
 
@@ -31,25 +34,43 @@ def sentence(pieces: list[Piece]) -> Text:
 
 
 def frontier_table(summary: dict[str, Any]) -> Table:
-    """Return the Pareto-optimal models, the fairest last."""
-    shown = summary["frontier"]["step"]
-    title = f"Pareto-optimal: {len(shown)} of {len(summary['models']['names']):,}"
-    if len(shown) > _ROWS:
-        title += f" (the {_ROWS} fairest)"
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    """Return the Pareto-optimal base models, the fairest last; of many, some of every part of the frontier."""
+    optimal, models = summary["frontier"]["base"], summary["models"]
+    spread = np.unique(np.linspace(0, len(optimal) - 1, min(_ROWS, len(optimal))).round().astype(int))
+    title = f"Pareto-optimal: {len(optimal)} of {summary['constant'] + 1:,}"
+    table = _table(title if len(spread) == len(optimal) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
     for column in ("fairness", "accuracy"):
         table.add_column(column, justify="right")
     if not summary["regression"]:
         table.add_column("lowest ÷ highest selection rate", justify="right")
-    recommended = summary["best"]["model"]
-    for i in shown[-_ROWS:]:
-        models = summary["models"]
+    for i in (optimal[position] for position in spread):
         cells = [printable(models["names"][i]), level(models["fairness"][i]), accuracy(models["accuracy"][i])]
         if not summary["regression"]:
             cells.append(_ratio(summary, i))
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == recommended else "")
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["best"]["model"] else "")
     return table
+
+
+def levels_table(summary: dict[str, Any]) -> Table:
+    """Return what each level of fairness costs: with the best single model, and with the fair stack."""
+    table = _table("What each level of fairness costs")
+    table.add_column("fairness at least", justify="right")
+    table.add_column("accuracy", justify="right")
+    table.add_column("fair stack", justify="right")
+    table.add_column("best model", overflow="fold")
+    n_base = summary["constant"] + 1
+    for minimum in _LEVELS:
+        best = best_at(summary["models"], range(n_base), minimum)
+        stack = best_at(summary["models"], range(n_base, len(summary["models"]["names"])), minimum)
+        cells = [f"{minimum:g}", accuracy(best["accuracy"]) if best else "–"]
+        cells += [accuracy(stack["accuracy"]) if stack else "–", printable(best["name"]) if best else "–"]
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
 def _ratio(summary: dict[str, Any], model: int) -> str:
@@ -71,6 +92,9 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     settings = summary["settings"]
     console.print()
     console.print(frontier_table(summary))
+    if summary["stack_fauc"] is not None:
+        console.print()
+        console.print(levels_table(summary))
     console.print()
     console.print(_fauc_line(summary))
     console.print()
@@ -111,8 +135,9 @@ def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
 def print_datasets(console: Console) -> None:
     """Print the embedded data sets, one line a task."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column, side in (("task", "left"), ("rows", "right"), ("features", "right"), ("base rate", "right")):
-        table.add_column(column, justify="right" if side == "right" else "left")
+    table.add_column("task")
+    for column in ("rows", "features", "base rate"):
+        table.add_column(column, justify="right")
     table.add_column("base rate of each group")
     table.add_column("gap", justify="right")
     for task in describe_all():

@@ -67,6 +67,7 @@ def summarise(
     stack: Evaluation | None = None,
     stack_family: str = "fair stack",
     interval: tuple[float, float] | None = None,
+    rule_model: int | None = None,
     created: datetime.datetime | None = None,
 ) -> dict[str, Any]:
     """Summarise valued models as a dict that JSON can hold.
@@ -83,6 +84,8 @@ def summarise(
         The name of their family.
     interval : (low, high), optional
         Confidence interval of the base models' FAUC.
+    rule_model : int, optional
+        The model that the four-fifths rule is asked about; None: the recommended one.
     created : datetime, optional
         The report's date; None: now.
 
@@ -105,7 +108,7 @@ def summarise(
         raise InvalidInputError("base must have the constant model as its last one: pass include_constant=True")
     groups = base.groups
     if stack is not None:
-        points = _join(points, stack.points)
+        points = join_points(points, stack.points)
         groups = tuple(a.append(b) for a, b in zip(groups, stack.groups, strict=True))
     families, of_model = _families(points.names, len(base.points), stack_family)
     created = created or datetime.datetime.now(datetime.UTC)
@@ -136,9 +139,9 @@ def summarise(
         "fauc": _fauc(base.points, settings, interval),
         "stack_fauc": None if stack is None else fauc(points.frontier(), settings.weight),
     }
-    summary["best"] = _best(summary, range(len(base.points)), settings.min_fairness)
-    summary["best_stack"] = _best(summary, range(len(base.points), len(points)), settings.min_fairness)
-    summary["rule_model"] = _rule_model(summary, base.points)
+    summary["best"] = best_at(summary["models"], range(len(base.points)), settings.min_fairness)
+    summary["best_stack"] = best_at(summary["models"], range(len(base.points), len(points)), settings.min_fairness)
+    summary["rule_model"] = _rule_model(summary, base.points) if rule_model is None else rule_model
     summary["four_fifths"] = [] if summary["regression"] else four_fifths(groups, summary["rule_model"])
     summary["recommendation"] = recommendation(summary)
     summary["rule"] = rule_sentence(summary)
@@ -197,7 +200,8 @@ def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
     }
 
 
-def _join(base: TradeoffPoints, stack: TradeoffPoints) -> TradeoffPoints:
+def join_points(base: TradeoffPoints, stack: TradeoffPoints) -> TradeoffPoints:
+    """Return the points of both, which must compare the same row sets."""
     return TradeoffPoints(
         np.concatenate([base.fairness, stack.fairness]),
         np.concatenate([base.accuracy, stack.accuracy]),
@@ -262,9 +266,8 @@ def _rule_model(summary: dict[str, Any], points: TradeoffPoints) -> int:
     return best if best != summary["constant"] else int(np.argmax(points.accuracy))
 
 
-def _best(summary: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:
+def best_at(models: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:
     """Return the most accurate of the candidates that are fair enough; of equals the fairest, then the first."""
-    models = summary["models"]
     fair = [i for i in candidates if models["fairness"][i] >= min_fairness]
     if not fair:
         return None

@@ -55,6 +55,11 @@ def percent(value: float) -> str:
 
 def recommendation(summary: dict[str, Any]) -> list[Piece]:
     """Say which model is best at the asked level of fairness, and what a fair stack would reach there."""
+    return best_model(summary) + _stack_sentence(summary)
+
+
+def best_model(summary: dict[str, Any]) -> list[Piece]:
+    """Say which model is best at the asked level of fairness."""
     best, settings = summary["best"], summary["settings"]
     pieces = [text("Where fairness must be at least "), figure(f"{settings['min_fairness']:g}"), text(", ")]
     if best["model"] == summary["constant"]:
@@ -72,7 +77,7 @@ def recommendation(summary: dict[str, Any]) -> list[Piece]:
             figure(accuracy(best["accuracy"])),
         ]
         pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
-    return pieces + _stack_sentence(summary)
+    return pieces
 
 
 def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
@@ -102,7 +107,8 @@ def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
     if summary["rule_model"] == summary["constant"]:
         return [text("The same decision for everyone is all there is, and the four-fifths rule says nothing about it.")]
     who = name(summary["models"]["names"][summary["rule_model"]])
-    which = "" if summary["rule_model"] == summary["best"]["model"] else "The most accurate model, "
+    most_accurate = summary["best"]["model"] == summary["constant"] and summary["rule_model"] < summary["constant"]
+    which = "The most accurate model, " if most_accurate else ""
     for rule in summary["four_fifths"]:
         low, high = rule["low"], rule["high"]
         pieces += (

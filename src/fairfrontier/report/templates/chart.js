@@ -133,11 +133,12 @@ const chart = (() => {
     layer.attr("class", `chosen ${colourClass(family[chosen])}`);
     const [cx, cy] = [x(Math.max(low, fairness[chosen])), y(Math.max(bottom, accuracy[chosen]))];
     layer.selectAll("circle").data([0]).join("circle").attr("cx", cx).attr("cy", cy).attr("r", 9);
-    const toLeft = cx > width * 0.55;
+    // Under a falling curve there is room to the left, above it to the right.
+    const toLeft = cx > width * 0.5;
     const label = layer.selectAll("text").data([0]).join("text");
     label
-      .attr("x", cx + (toLeft ? -14 : 14))
-      .attr("y", Math.max(26, cy - 12))
+      .attr("x", cx + (toLeft ? -12 : 12))
+      .attr("y", toLeft && cy < y(bottom) - 30 ? cy + 24 : Math.max(26, cy - 14))
       .attr("text-anchor", toLeft ? "end" : "start")
       .text(format.short(names[chosen], width < 560 ? 22 : 40));
   }
@@ -207,7 +208,8 @@ const chart = (() => {
     if (!step) return event.key === "Escape" ? hideTooltip() : undefined;
     event.preventDefault();
     const optimal = maths.pareto(fairness, accuracy, state.visibleModels());
-    focusIndex = Math.min(optimal.length - 1, Math.max(0, focusIndex < 0 ? optimal.indexOf(state.values.chosen) + step : focusIndex + step));
+    const from = focusIndex < 0 ? optimal.indexOf(state.values.chosen) : focusIndex;
+    focusIndex = Math.min(optimal.length - 1, Math.max(0, from + step));
     state.update({ chosen: optimal[focusIndex] });
     return showTooltip(optimal[focusIndex]);
   }

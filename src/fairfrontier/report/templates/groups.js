@@ -49,11 +49,15 @@ const groups = (() => {
     return row;
   }
 
-  function panel(title, note, entries, rule) {
+  /** The right end of the bars: one for all rates of an attribute, so that they can be compared. */
+  function scaleOf(entries) {
+    const highest = Math.max(...entries.map((e) => e.high ?? e.value ?? 0), 1e-9);
+    return data.regression ? highest : Math.min(1, Math.ceil(highest * 10 - 1e-9) / 10);
+  }
+
+  function panel(title, note, entries, rule, scale) {
     const box = dom.make("div", "bars");
     box.append(dom.make("h4", "", title), dom.make("p", "note", note));
-    const highest = Math.max(...entries.map((e) => e.high ?? e.value ?? 0), 1e-9);
-    const scale = data.regression ? highest : Math.min(1, Math.ceil(highest * 10 + 0.001) / 10);
     const asText = data.regression ? (v) => v.toFixed(3) : format.percent;
     for (const entry of entries) {
       const row = bar(entry, scale, asText);
@@ -97,9 +101,13 @@ const groups = (() => {
       section.append(dom.make("h3", "name", attribute.name));
       if (!data.regression) section.append(verdict(attribute, counts));
       const panels = dom.make("div", "panels");
-      if (data.regression) panels.append(panel("Mean score", "of the group", scores(counts), false));
-      else for (const rate of rates) panels.append(panel(rate.title, rate.note, measured(rate, counts), rate.rule));
-      section.append(panels);
+      const shown = data.regression
+        ? [{ title: "Mean score", note: "of the group", entries: scores(counts) }]
+        : rates.map((rate) => ({ ...rate, entries: measured(rate, counts) }));
+      const scale = scaleOf(shown.flatMap((rate) => rate.entries));
+      for (const rate of shown) panels.append(panel(rate.title, rate.note, rate.entries, rate.rule, scale));
+      const end = data.regression ? scale.toFixed(3) : `${Math.round(100 * scale)} %`;
+      section.append(panels, dom.make("p", "note", `Bars run from 0 to ${end}.`));
       holder.append(section);
     }
   }

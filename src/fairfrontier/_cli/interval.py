@@ -1,0 +1,77 @@
+"""The confidence interval of an audit's FAUC, within a bounded time whatever the number of models."""
+
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._cli.read import AuditData
+from fairfrontier._validation import IntArray
+from fairfrontier.quantify.inference import fauc_interval
+from fairfrontier.quantify.weights import Weight
+from fairfrontier.report import Evaluation
+
+# Models that are resampled at the most: the nearest to the frontier.
+MAX_MODELS = 60
+# Resampled rows × models, over all resamples, at the most; then there are fewer resamples.
+_BUDGET = 4e9
+# Distance from the frontier, in standard errors, that no resample bridges.
+_FAR = 5.0
+# Below this many rows a resample may miss a group; exponential weights never do.
+_SMALL_GROUP = 50
+
+
+def fauc_bounds(
+    data: AuditData, base: Evaluation, *, weight: Weight, confidence: float, measures: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the confidence interval of FAUC.
+
+    Parameters
+    ----------
+    data : AuditData
+        Labels, groups and scores.
+    base : Evaluation
+        Their points.
+    weight : Weight
+        How much each level of fairness matters.
+    confidence : float
+        The nominal coverage.
+    measures : dict
+        Fairness, accuracy, threshold and sensitive mode.
+    """
+    models = near_frontier(base)
+    count = int(np.clip(_BUDGET / (base.n_rows * len(models)), 200, 1000))
+    smallest = min(float(rows) for counts in base.groups for rows in (*counts.rows, *_labelled(counts)))
+    interval = fauc_interval(
+        data.y,
+        data.scores[:, models],
+        sensitive_features=data.sensitive,
+        weight=weight,
+        confidence=confidence,
+        n_resamples=count,
+        method="multinomial" if smallest >= _SMALL_GROUP else "bayesian",
+        random_state=0,  # the same file gives the same report
+        **measures,
+    )
+    return interval.low, interval.high
+
+
+def _labelled(counts: Any) -> list[float]:
+    """Return the sizes of each group's two labels, which some measures compare on their own."""
+    return [n for n in (*counts.positives, *(counts.rows - counts.positives)) if n > 0]
+
+
+def near_frontier(base: Evaluation) -> IntArray:
+    """Return the models that a resample of the rows may put on the frontier, without the constant one.
+
+    A model whose accuracy and fairness are both several standard errors from the frontier is never on it, and takes
+    no part in the distribution of FAUC.
+    """
+    points = base.points
+    n_smallest = min(float(rows) for counts in base.groups for rows in counts.rows)
+    fairer = np.minimum(points.fairness + _FAR * np.sqrt(0.5 / n_smallest), 1.0)
+    slack = points.accuracy + _FAR * np.sqrt(0.25 / base.n_rows) - points.frontier()(fairer)
+    on_frontier = np.isin(np.arange(len(points)), points.frontier().support)
+    slack = np.where(on_frontier, np.inf, slack)[:-1]
+    near = np.argsort(-slack, kind="stable")[:MAX_MODELS]
+    near = near[slack[near] >= 0]
+    return np.sort(near if len(near) else np.array([int(np.argmax(points.accuracy[:-1]))]))
