@@ -27,7 +27,7 @@ def run_audit(request: Request, *, stack: bool = True) -> dict[str, Any]:
     data = read(request)
     base = evaluate(data.y, data.scores, sensitive_features=data.sensitive, names=data.names, **request.measures())
     bounds = fauc_bounds(data, base, weight=weight, confidence=request.confidence, measures=request.measures())
-    tried, note = trial(request, data, weight) if stack else (None, "")
+    tried, note = trial(request, data, base, weight) if stack else (None, "")
     return summarise(
         base,
         settings_of(request, data, weight, (note,) if note else ()),

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairfrontier._cli.read import AuditData
 from fairfrontier._cli.request import Request
-from fairfrontier._validation import IntArray
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.points import contrasts_for_fit
 from fairfrontier.metrics import ACCURACY_MEASURES
@@ -22,13 +22,14 @@ from fairfrontier.report import Evaluation, evaluate
 FAMILY = "fair stack"
 # With fewer rows, halves of them say little about a stack.
 MIN_ROWS = 200
-# Scores that a trial stack is fitted to, at the most: more rows do not change what it can reach.
-_TRIAL = 2**24
+# Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
+MAX_MODELS = 200
+_TRIAL = 2**22
+# Scores that are converted to double precision at once.
+_BLOCK = 2**24
 _POINTS = 20
 # The rows are dealt into this many parts, of which some are held out.
 _PARTS = 10
-# With more models than this a trial tunes one common ridge, with fewer folds.
-_MANY = 200
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def rows_of(data: AuditData, rows: IntArray) -> tuple[Any, NDArray[Any], dict[st
     return data.scores[rows], data.y[rows], {name: values[rows] for name, values in data.sensitive.items()}
 
 
-def trial(request: Request, data: AuditData, weight: Weight) -> tuple[Evaluation | None, str]:
+def trial(request: Request, data: AuditData, base: Evaluation, weight: Weight) -> tuple[Evaluation | None, str]:
     """Say what a fair stack of the models would reach, by cross-fitting in two halves.
 
     Each half is scored by a stack that was fitted on (a part of) the other, so that every row counts and none is used
@@ -89,30 +90,48 @@ def trial(request: Request, data: AuditData, weight: Weight) -> tuple[Evaluation
     """
     if len(data.y) < MIN_ROWS:
         return None, f"No fair stack was tried: it takes {MIN_ROWS} rows to fit and value one; here are {len(data.y)}."
-    many = len(data.names) > _MANY
-    options: dict[str, Any] = {"family_scales": None, "alphas": np.logspace(0, 7, 8)} if many else {}
+    models = _spread(base.points.accuracy[:-1])
     try:
-        halves = split_rows(request, data, 2)
-        scores = np.empty((len(data.y), _POINTS))
-        for half in (0, 1):
-            fit_rows = np.flatnonzero(halves == half)[: max(MIN_ROWS // 2, _TRIAL // len(data.names))]
-            H, y, groups = rows_of(data, fit_rows)
-            stack = new_stack(request, weight, data.names, n_points=_POINTS, **options)
-            stack.fit(H, y, sensitive_features=groups)
-            _score_rows(stack, data.scores, np.flatnonzero(halves != half), scores)
+        scores = _cross_fitted(request, data, weight, models)
     except InvalidInputError as error:
         return None, f"A fair stack could not be fitted: {error}."
     note = "The fair stack is cross-fitted: each half of the rows is scored by a stack fitted on the other half."
+    if len(models) < len(data.names):
+        note += f" It is made of {len(models)} of the {len(data.names):,} models; with `stack` it uses all."
     names = [f"{family_name(data.names)}/{i + 1:02d}" for i in range(scores.shape[1])]
     return _valued(request, data, scores, names), note
 
 
-def _score_rows(stack: Any, matrix: NDArray[Any], rows: IntArray, scores: NDArray[Any]) -> None:
+def _spread(accuracy: FloatArray) -> IntArray:
+    """Return all models, or of many some good and some diverse ones: half the best, half evenly spaced."""
+    if len(accuracy) <= MAX_MODELS:
+        return np.arange(len(accuracy))
+    order = np.argsort(-accuracy, kind="stable")
+    best, rest = order[: MAX_MODELS // 2], order[MAX_MODELS // 2 :]
+    spaced = rest[np.linspace(0, len(rest) - 1, MAX_MODELS - len(best)).astype(np.intp)]
+    return np.sort(np.concatenate([best, spaced]))
+
+
+def _cross_fitted(request: Request, data: AuditData, weight: Weight, models: IntArray) -> NDArray[Any]:
+    """Return the path's scores of every row, by a stack that has not seen the row, shape (n, _POINTS)."""
+    halves = split_rows(request, data, 2)
+    scores = np.empty((len(data.y), _POINTS))
+    names = [data.names[i] for i in models]
+    for half in (0, 1):
+        fit_rows = np.flatnonzero(halves == half)[: max(MIN_ROWS // 2, _TRIAL // len(models))]
+        groups = {name: values[fit_rows] for name, values in data.sensitive.items()}
+        stack = new_stack(request, weight, names, n_points=_POINTS)
+        stack.fit(data.scores[np.ix_(fit_rows, models)], data.y[fit_rows], sensitive_features=groups)
+        _score_rows(stack, data.scores, np.flatnonzero(halves != half), models, scores)
+    return scores
+
+
+def _score_rows(stack: Any, matrix: NDArray[Any], rows: IntArray, models: IntArray, scores: NDArray[Any]) -> None:
     """Fill in the path's scores of some rows, in blocks: the whole matrix in double precision may not fit."""
-    size = max(1, _TRIAL // matrix.shape[1])
+    size = max(1, _BLOCK // len(models))
     for start in range(0, len(rows), size):
         block = rows[start : start + size]
-        scores[block] = stack.predict_path(matrix[block])
+        scores[block] = stack.predict_path(matrix[np.ix_(block, models)])
 
 
 def _valued(request: Request, data: AuditData, scores: NDArray[Any], names: Sequence[str]) -> Evaluation:
@@ -180,7 +199,7 @@ def fit_stack(
     held_out = AuditData(y, data.positive, groups, H, data.names, data.left_out)
     base = evaluate(y, H, sensitive_features=groups, names=data.names, **request.measures())
     scores = np.empty((len(y), len(model.path_)))
-    _score_rows(model, H, np.arange(len(y)), scores)
+    _score_rows(model, H, np.arange(len(y)), np.arange(H.shape[1]), scores)
     chosen = H.astype(np.float64) @ model.weights_ + model.intercept_
     names = [f"{family_name(data.names)}/chosen", *path_names(data.names, model.path_)]
     stack = _valued(request, held_out, np.column_stack([chosen, scores]), names)
