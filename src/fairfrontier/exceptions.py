@@ -3,6 +3,7 @@
 from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
+    "ClusterError",
     "ConvergenceWarning",
     "DataFileError",
     "FairFrontierError",
@@ -35,3 +36,7 @@ class MissingExtraError(FairFrontierError, ImportError):
 
 class DataFileError(FairFrontierError, OSError):
     """A data file is damaged or absent; the message has the command that rebuilds it."""
+
+
+class ClusterError(FairFrontierError, RuntimeError):
+    """The workers of a cluster cannot finish the work; the message says what to change."""

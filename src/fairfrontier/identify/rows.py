@@ -127,15 +127,7 @@ class Rows:
         if not isinstance(self.measure, AccuracyMeasure):
             both = self._called_accuracies(self.measure, [np.full(len(self.y), value) for value in (0, 1)])
             return Constant(float(both.argmax()), float(both.max()))
-        if self.label is None:
-            outcome = float(np.average(self.y, weights=self.weight))
-        else:
-            outcome = float(sums.weight[label_of_cell].sum() > sums.weight[~label_of_cell].sum())
-        # A decision is the majority's; a score is best at the mean of y, where the squared error is y's own spread.
-        alone = CellSums(
-            sums.weight, sums.weight[:, None] * outcome, np.array([sums.y_square_sum]), sums.y_sum, sums.y_square_sum
-        )
-        return Constant(outcome, float(self.measure.value(alone, label_of_cell)[0]))
+        return best_constant(self.measure, sums, label_of_cell)
 
     def called_bias(self, fairness: Callable[..., float], sensitive_features: Any) -> tuple[FloatArray, RowSets]:
         """Return a function's bias of each model, as the rate of one row set against a second one at zero."""
@@ -174,6 +166,19 @@ class Rows:
                 )
             keywords["sample_weight"] = self.weight
         return float(function(y, outcome, **keywords))
+
+
+def best_constant(measure: AccuracyMeasure, sums: CellSums, label_of_cell: NDArray[np.bool_]) -> Constant:
+    """Return the best model that says the same for every row, from the sums over cells."""
+    if measure.regression:
+        outcome = float(sums.y_sum / sums.weight.sum())
+    else:
+        outcome = float(sums.weight[label_of_cell].sum() > sums.weight[~label_of_cell].sum())
+    # A decision is the majority's; a score is best at the mean of y, where the squared error is y's own spread.
+    alone = CellSums(
+        sums.weight, sums.weight[:, None] * outcome, np.array([sums.y_square_sum]), sums.y_sum, sums.y_square_sum
+    )
+    return Constant(outcome, float(measure.value(alone, label_of_cell)[0]))
 
 
 def _named_measure(accuracy: Any) -> AccuracyMeasure:

@@ -1,0 +1,19 @@
+"""Rows that are too many for memory: chunks of arrays, files, iterators and Dask collections.
+
+Everything that fairfrontier computes from chunks is a sum over them, so one object, `Chunks`, serves them all.
+"""
+
+from fairfrontier.chunks.chunk import Chunk
+from fairfrontier.chunks.cluster import dask_chunks, is_dask
+from fairfrontier.chunks.files import file_chunks
+from fairfrontier.chunks.source import Chunks, array_chunks, iterable_chunks
+
+__all__ = [
+    "Chunk",
+    "Chunks",
+    "array_chunks",
+    "dask_chunks",
+    "file_chunks",
+    "is_dask",
+    "iterable_chunks",
+]
