@@ -10,7 +10,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import has_fit_parameter
 
-from fairfrontier._validation import FloatArray, IntArray, finite
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize.folds import train_test
 
@@ -35,17 +35,25 @@ def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
     return [(name, model) for name, model in estimators]
 
 
-def families(names: Sequence[str]) -> IntArray:
-    """Return the family of each model: the part of its name before the last slash; models without one are together.
+def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[str, ...]:
+    """Return names of `k` columns of predictions: as given, else those of the dataframe, else numbered."""
+    if isinstance(estimators, str):
+        return tuple(names) if names is not None else tuple(f"model_{j}" for j in range(k))
+    given = tuple(str(one[0] if isinstance(one, (tuple, list)) else one) for one in estimators)
+    if len(given) != k:
+        raise InvalidInputError(f"X must have one column for each of the {len(given)} names in estimators; got {k}")
+    return given
 
-    Examples
-    --------
-    >>> families(["forest/1", "forest/2", "logistic", "svm"])
-    array([0, 0, 1, 1])
-    """
-    keys = [name.rpartition("/")[0] for name in names]
-    index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    return np.array([index[key] for key in keys], dtype=np.intp)
+
+def check_finite(H: NDArray[Any], names: Sequence[str]) -> None:
+    """Raise if a prediction is not a finite number, and name its model."""
+    if np.isfinite(H).all():
+        return
+    row, model = np.argwhere(~np.isfinite(H))[0]
+    raise InvalidInputError(
+        f"predictions must have no NaN or inf; got {H[row, model]} of model {names[model]!r} at row {row}: "
+        "drop these rows or impute them"
+    )
 
 
 def scores(model: Any, X: Any, *, classes: NDArray[Any] | None, name: str) -> FloatArray:
@@ -73,7 +81,7 @@ def predict_matrix(
         delayed(scores)(model, X, classes=classes, name=name) for name, model in models
     )
     matrix = np.stack(columns, axis=1)
-    finite(matrix, parameter="predictions of estimators", names=[name for name, _ in models])
+    check_finite(matrix, [name for name, _ in models])
     return matrix
 
 
@@ -104,7 +112,7 @@ def out_of_fold_matrix(
     matrix = np.empty((len(y), len(models)))
     for (j, _, _, (_, test)), column in zip(jobs, columns, strict=True):
         matrix[test, j] = column
-    finite(matrix, parameter="predictions of estimators", names=[name for name, _ in models])
+    check_finite(matrix, [name for name, _ in models])
     return matrix
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify.points import CONSTANT, TradeoffPoints, points_from_rates
@@ -31,7 +33,7 @@ class StackData:
         Sample weights.
     """
 
-    H: FloatArray
+    H: NDArray[np.floating[Any]]
     y: FloatArray
     contrasts: Contrasts
     threshold: float | None = 0.5

@@ -15,6 +15,8 @@ from fairfrontier.optimize.statistics import StackStatistics
 
 _ITERATIONS = 15
 _TOLERANCE = 0.03
+# Bounds of a penalty: below, collinear models would make the system singular; above, a family is out anyway.
+_LEAST, _LARGEST = 1e-8, 1e7
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,18 +44,20 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
     """
     gram, cross = statistics.gram, statistics.cross
     sizes = np.bincount(family_of)
+    # Penalties are measured against the mean square of the predictions: their units are the user's.
+    typical = max(float(np.trace(gram)) / len(gram), 1e-300)
     variance = 0.7 * statistics.y_square / statistics.weight
     spread = np.bincount(family_of, np.diag(gram))
-    penalty = np.maximum(variance * spread / max(0.1 * statistics.y_square, 1e-300), 1e-6)
+    penalty = np.maximum(variance * spread / max(0.1 * statistics.y_square, 1e-300), _LEAST * typical)
     for _ in range(_ITERATIONS):
-        factor = cho_factor(gram + np.diag(penalty[family_of] + 1e-10), overwrite_a=True, check_finite=False)
+        factor = cho_factor(gram + np.diag(penalty[family_of]), overwrite_a=True, check_finite=False)
         inverse = cho_solve(factor, np.eye(len(family_of)), overwrite_b=True, check_finite=False)
         w = inverse @ cross
         determined = sizes - penalty * np.bincount(family_of, np.diag(inverse))
         residual = max(statistics.y_square - 2.0 * w @ cross + w @ gram @ w, 0.0)
         variance = residual / max(statistics.weight - determined.sum(), 1.0)
-        size = np.maximum(np.bincount(family_of, w * w), 1e-12)
-        update = np.clip(variance * np.maximum(determined, 1e-6) / size, 1e-4, 1e9)
+        size = np.maximum(np.bincount(family_of, w * w), 1e-300)
+        update = np.clip(variance * np.maximum(determined, 1e-6) / size, _LEAST * typical, _LARGEST * typical)
         moved = np.abs(np.log(update / penalty)).max()
         penalty = update
         if moved < _TOLERANCE:

@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.frontier import TAFCurve, taf_curve
-from fairfrontier.identify.points import contrasts_for_fit
 from fairfrontier.optimize.decisions import DecisionPath, decision_path
 from fairfrontier.optimize.stack import BaseFairStacks
 
@@ -106,9 +106,25 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         return tags
 
     def _validate_target(self, y: Any) -> FloatArray:
-        label, classes = validate.labels(y)
+        values = validate.column(y, parameter="y")
+        check_classification_targets(values)
+        kind = type_of_target(values, input_name="y")
+        if kind == "multiclass":
+            raise InvalidInputError(
+                f"Only binary classification is supported. The type of the target is {kind}: merge classes, or fit one "
+                "stack a class"
+            )
+        label, classes = validate.labels(values)
         self.classes_ = np.array(classes)
         return label.astype(np.float64)
+
+    def _target(self, y: Any) -> NDArray[Any]:
+        """Return y as booleans, True for the second class of the fit."""
+        values = validate.column(y, parameter="y")
+        for value in np.unique(values):
+            if value not in self.classes_:
+                raise InvalidInputError(f"y must have the classes of the fit, {self.classes_.tolist()}; got {value!r}")
+        return np.asarray(values == self.classes_[1])
 
     def _base_classes(self) -> NDArray[Any] | None:
         return self.classes_
@@ -127,26 +143,30 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
-    def decision_path(self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> DecisionPath:
+    def decision_path(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+    ) -> DecisionPath:
         """Return the decisions at every position of the path, not only at its points.
 
         Parameters
         ----------
         X, y, sensitive_features, sample_weight
             Rows that the stack may or may not have seen.
+        fairness : str or masks, optional
+            Another measure than the one of the fit; needed where that was masks of other rows.
+
+        Returns
+        -------
+        DecisionPath
+            Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
+            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
         """
         H = self._matrix(X, sensitive_features)
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
-        label, _ = validate.labels(y)
-        contrasts = contrasts_for_fit(
-            self.fairness,
-            label=label,
-            sensitive_features=sensitive_features,
-            n_rows=len(label),
-            sensitive_mode=self.sensitive_mode,
-        )
+        label = self._target(y)
+        contrasts = self._contrasts(label.astype(np.float64), sensitive_features, fairness)
         weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
         at_zero, at_one = (H @ weights.T + constants).T
         low = 0.0 if self.path == "paper" else float(min(-1.0, np.min(self._fitted.positions)))
@@ -160,21 +180,25 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
             sample_weight=validate.sample_weights(sample_weight, len(label)),
         )
 
-    def exact_frontier(self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> TAFCurve:
+    def exact_frontier(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+    ) -> TAFCurve:
         """Return the TAF curve of the whole continuum of stacks and the constant model.
 
         Parameters
         ----------
-        X, y, sensitive_features, sample_weight
-            Rows that the stack may or may not have seen.
+        X, y, sensitive_features, sample_weight, fairness
+            As in `decision_path`.
 
         Returns
         -------
         TAFCurve
             `support` holds indices into the states of `decision_path`; the one past the last is the constant model.
         """
-        path = self.decision_path(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        label, _ = validate.labels(y)
+        path = self.decision_path(
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, fairness=fairness
+        )
+        label = self._target(y)
         positive = float(np.average(label, weights=validate.sample_weights(sample_weight, len(label))))
         bias = path.sets.largest_gap(path.rates)
         return taf_curve(

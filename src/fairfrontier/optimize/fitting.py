@@ -1,7 +1,8 @@
 """From rows to a fitted path: what the estimators share behind their interface."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,10 +19,6 @@ from fairfrontier.optimize.qp import HingeSolver
 from fairfrontier.optimize.tuning import Tuning, tune
 from fairfrontier.quantify.fauc import fauc
 from fairfrontier.quantify.weights import Weight
-
-PAPER_ALPHAS = np.logspace(2.0, 7.0, 20)
-# Solvers without a closed form pay for every alpha; this many are tried.
-_FEW_ALPHAS = 5
 
 
 def identity(eta: FloatArray) -> FloatArray:
@@ -59,6 +56,8 @@ class FittedPath:
         Whether `points` is out of fold.
     tried : dict
         Cross-validated FAUC of each choice of family scales.
+    at_tau : FairPath or None
+        The stack at the tau that was asked for, where there is no closed form.
     """
 
     path: FairPath
@@ -69,6 +68,7 @@ class FittedPath:
     points: TradeoffPoints
     cross_validated: bool
     tried: dict[str, float]
+    at_tau: FairPath | None = None
 
 
 def fit_squared(
@@ -98,7 +98,8 @@ def fit_squared(
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
     used = np.flatnonzero(np.isfinite(scale))
-    factor = RidgeFactor(data.statistics().take(used), scale[used])
+    statistics = tuning.statistics if tuning is not None else data.statistics()
+    factor = RidgeFactor(statistics.take(used), scale[used])
     solution = factor.at(alpha)
     if kind == "paper":
         targets = solution.target_for_lambda(paper_penalties(n_points))
@@ -126,31 +127,42 @@ def fit_iterative(
     kind: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
+    tau: float | None = None,
 ) -> FittedPath:
-    """Fit a path with a solver: logistic or hinge loss."""
-    positions = np.linspace(1.0, -1.0, n_points) if kind == "signed" else np.linspace(1.0, 0.0, n_points)
-    alpha, held_out = float(alphas[0]), None
+    """Fit a path with a solver, logistic or hinge loss, and the stack at `tau`; without `folds` at ``alphas[0]``."""
+    positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
+    alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
     if folds is not None:
-        few = alphas[np.unique(np.linspace(0, len(alphas) - 1, _FEW_ALPHAS).astype(int))]
-        valued = [data.value(_out_of_fold(data, folds, loss, a, scale, positions)) for a in few]
-        values = [fauc(points.frontier(), weight) for points in valued]
+        valued = [data.value(_out_of_fold(data, folds, loss, a, scale, positions)) for a in alphas]
+        values = [fauc(of_alpha.frontier(), weight) for of_alpha in valued]
         best = int(np.argmax(values))
-        alpha, held_out, tried = float(few[best]), valued[best], {"common": float(values[best])}
-    path = _solve_path(data, loss, alpha, scale, positions)
-    link = LINKS[loss]
-    points = held_out or data.value(link(data.H @ path.weights.T + path.intercept))
-    return FittedPath(path, positions, None, alpha, scale, points, held_out is not None, tried)
+        alpha, points, tried = float(alphas[best]), valued[best], {"common": float(values[best])}
+    path, at_tau = _solve_path(data, loss, alpha, scale, positions, tau)
+    if points is None:
+        points = data.value(LINKS[loss](data.H @ path.weights.T + path.intercept))
+    return FittedPath(path, positions, None, alpha, scale, points, folds is not None, tried, at_tau)
 
 
-def _solve_path(data: StackData, loss: str, alpha: float, scale: FloatArray, positions: FloatArray) -> FairPath:
+def _solve_path(
+    data: StackData, loss: str, alpha: float, scale: FloatArray, positions: FloatArray, tau: float | None = None
+) -> tuple[FairPath, FairPath | None]:
+    """Return the stacks with score bias s·b₀ for each position s and, if asked for, the one with the largest s ≤ 1
+    that keeps all biases in [−τ, τ]."""
     problem = ConstrainedProblem(data, alpha, scale)
+    solve: Callable[[FloatArray], FairPath]
     if loss == "log":
-        solver = LogisticSolver(problem)
-        start = solver.unconstrained()
-        return solver.path(positions[:, None] * problem.bias(start.beta), start)
-    hinge = HingeSolver(problem)
-    return hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
+        newton = LogisticSolver(problem)
+        start = newton.unconstrained()
+        b0, solve = problem.bias(start.beta), partial(newton.path, start=start)
+    else:
+        hinge = HingeSolver(problem)
+        b0, solve = problem.bias(hinge.unconstrained()), hinge.path
+    path = solve(positions[:, None] * b0)
+    largest = float(np.abs(b0).max())
+    if tau is None:
+        return path, None
+    return path, solve(b0[None, :] * (min(1.0, tau / largest) if largest > 0 else 1.0))
 
 
 def _out_of_fold(
@@ -158,33 +170,19 @@ def _out_of_fold(
 ) -> FloatArray:
     scores = np.empty((len(data.y), len(positions)))
     for train, test in train_test(folds):
-        path = _solve_path(data.rows(train), loss, alpha, scale, positions)
+        path, _ = _solve_path(data.rows(train), loss, alpha, scale, positions)
         scores[test] = LINKS[loss](data.H[test] @ path.weights.T + path.intercept)
     return scores
 
 
 def _widen(path: FairPath, used: IntArray, k: int) -> FairPath:
     """Return the path with zero weights for models that were left out."""
-    if len(used) == k:
-        return path
     weights = np.zeros((len(path), k))
     weights[:, used] = path.weights
-    return FairPath(path.target, path.tau, path.score_bias, weights, path.intercept, path.kkt)
+    return replace(path, weights=weights)
 
 
 def _widen_solution(solution: RidgeSolution, used: IntArray, k: int) -> RidgeSolution:
-    if len(used) == k:
-        return solution
     w0, U, mean_h = np.zeros(k), np.zeros((k, solution.U.shape[1])), np.zeros(k)
     w0[used], U[used], mean_h[used] = solution.w0, solution.U, solution.mean_h
-    return RidgeSolution(
-        solution.alpha,
-        solution.debias_alpha,
-        w0,
-        U,
-        solution.S,
-        solution.b0,
-        mean_h,
-        solution.mean_y,
-        solution.negligible,
-    )
+    return replace(solution, w0=w0, U=U, mean_h=mean_h)

@@ -30,21 +30,44 @@ def assign_folds(contrasts: Contrasts, cv: Any, random_state: Any = None) -> Int
 
     Notes
     -----
-    Rows are ordered by group, by label and at random inside, and dealt out in turn: a row set with at least as many
-    rows as there are folds is in every fold.
+    Rows are ordered by group, by label and at random inside, and dealt out in turn: with one attribute, a row set with
+    at least as many rows as there are folds is then in every fold. With several, rows are moved where that is not yet
+    so.
     """
-    n_rows = len(contrasts.cells.codes)
+    cells = contrasts.cells
+    n_rows = len(cells.codes)
     if hasattr(cv, "split"):
         folds = _from_splitter(cv, contrasts, n_rows)
     else:
         n_folds = _number_of_folds(cv, n_rows)
-        cells = contrasts.cells
         noise = check_random_state(random_state).random_sample(n_rows)
         keys = (noise, cells.label[cells.codes], *(cells.groups[cells.codes, a] for a in range(cells.groups.shape[1])))
         folds = np.empty(n_rows, dtype=np.intp)
         folds[np.lexsort(keys)] = np.arange(n_rows) % n_folds
+        _fill_gaps(folds, contrasts, n_folds)
     _check_groups(folds, contrasts)
     return folds
+
+
+def _count(folds: IntArray, contrasts: Contrasts, n_folds: int) -> IntArray:
+    """Return the number of rows of each row set in each fold, shape (folds, s)."""
+    n_cells = contrasts.cells.n_cells
+    of_cell = np.bincount(folds * n_cells + contrasts.cells.codes, minlength=n_folds * n_cells)
+    return np.asarray(of_cell.reshape(n_folds, n_cells) @ contrasts.membership.T.astype(np.intp))
+
+
+def _fill_gaps(folds: IntArray, contrasts: Contrasts, n_folds: int) -> None:
+    """Move single rows into folds that miss a row set, from folds that can spare them."""
+    counts = _count(folds, contrasts, n_folds)
+    for s in np.argsort(counts.sum(axis=0), kind="stable"):
+        for fold in np.flatnonzero(counts[:, s] == 0):
+            for row in np.flatnonzero(contrasts.membership[s, contrasts.cells.codes]):
+                of_row = contrasts.membership[:, contrasts.cells.codes[row]]
+                if np.all(counts[folds[row], of_row] > 1):
+                    counts[folds[row], of_row] -= 1
+                    counts[fold, of_row] += 1
+                    folds[row] = fold
+                    break
 
 
 def _number_of_folds(cv: Any, n_rows: int) -> int:
@@ -70,14 +93,25 @@ def _from_splitter(cv: Any, contrasts: Contrasts, n_rows: int) -> IntArray:
 def _check_groups(folds: IntArray, contrasts: Contrasts) -> None:
     """Raise if a fold misses a row set, and name the set."""
     n_folds = int(folds.max()) + 1
-    counts = np.zeros((n_folds, contrasts.cells.n_cells))
-    np.add.at(counts, (folds, contrasts.cells.codes), 1.0)
-    in_fold = counts @ contrasts.membership.T.astype(np.float64)
+    counts = _count(folds, contrasts, n_folds)
     for s, name in enumerate(contrasts.sets.names):
-        if (in_fold[:, s] == 0).any():
+        missing = np.flatnonzero(counts[:, s] == 0)
+        if len(missing):
             raise GroupError(
-                f"cv={n_folds} folds need {n_folds} rows in each group; the row set {name!r} of sensitive_features has "
-                f"{in_fold[:, s].sum():.0f}: use fewer folds, merge small groups, or give alpha as a number"
+                f"cv={n_folds} folds need a row of each group in each fold; the row set {name!r} of sensitive_features "
+                f"has {counts[:, s].sum()} row(s) in all and none in fold {missing[0]}: use fewer folds, merge small "
+                "groups, or give predictions ('precomputed' or 'prefit') and alpha as a number"
+            )
+
+
+def check_classes(folds: IntArray, contrasts: Contrasts) -> None:
+    """Raise if a class occurs in one fold only: a model could not learn it from the others."""
+    label = contrasts.cells.label[contrasts.cells.codes]
+    for value in np.unique(label):
+        if len(np.unique(folds[label == value])) < 2:
+            raise InvalidInputError(
+                f"y must have each class in at least two folds; the {'second' if value else 'first'} of the sorted "
+                f"classes has {(label == value).sum()} row(s): use more rows of it"
             )
 
 

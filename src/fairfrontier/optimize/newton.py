@@ -1,28 +1,14 @@
 """Logistic stacks: damped Newton steps under equality constraints on the score bias."""
 
-import warnings
-from dataclasses import dataclass
-
 import numpy as np
 from scipy.linalg import lu_factor, lu_solve
 from scipy.special import expit
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import ConvergenceWarning
 from fairfrontier.optimize.path import FairPath
-from fairfrontier.optimize.problem import ConstrainedProblem
+from fairfrontier.optimize.problem import ConstrainedProblem, Solved, warn_if_unconverged
 
 _ARMIJO = 1e-4
-
-
-@dataclass(frozen=True, eq=False)
-class NewtonState:
-    """Where an iteration stands: coefficients (k + 1,), the constant last, multipliers (r,) and KKT residual."""
-
-    beta: FloatArray
-    multiplier: FloatArray
-    residual: float
-    iterations: int
 
 
 class LogisticSolver:
@@ -48,47 +34,38 @@ class LogisticSolver:
         self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
         self.scale = max(float(np.abs(self._gradient(np.zeros(problem.n_coefficients))).max()), 1e-300)
 
-    def unconstrained(self) -> NewtonState:
+    def unconstrained(self) -> Solved:
         """Return the stack without a bias constraint."""
-        return self._iterate(np.zeros(self.problem.n_coefficients), np.empty((0, self.problem.n_coefficients)))
+        none = np.empty((0, self.problem.n_coefficients))
+        return self._iterate(np.zeros(self.problem.n_coefficients), none, np.empty(0))
 
-    def path(self, targets: FloatArray, start: NewtonState) -> FairPath:
+    def path(self, targets: FloatArray, start: Solved) -> FairPath:
         """Return the stacks at targets (p, m), each started from the one before."""
         rows = self.problem.constraint_rows
-        states, state = [], start
+        solved, beta = [], start.beta
         for target in targets:
             wanted = self.problem.constraint_values(target)
-            # The shortest move to the new target keeps the start close to the previous solution.
-            beta = state.beta + np.linalg.lstsq(rows, wanted - rows @ state.beta, rcond=None)[0]
-            state = self._iterate(beta, rows)
-            states.append(state)
-        worst = max(states, key=lambda one: one.residual)
-        if worst.residual > self.tolerance:
-            warnings.warn(
-                f"loss='log' stopped with a KKT residual of {worst.residual:.2g}, above the tolerance "
-                f"{self.tolerance:g}, after {worst.iterations} iterations: use a larger alpha",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self.problem.path(targets, [s.beta for s in states], [s.residual for s in states])
+            # The shortest move to the new target (the rows are orthonormal) keeps the start near the last solution.
+            solved.append(self._iterate(beta + rows.T @ (wanted - rows @ beta), rows, wanted))
+            beta = solved[-1].beta
+        warn_if_unconverged("log", solved, self.tolerance)
+        return self.problem.path(targets, solved)
 
-    def _iterate(self, beta: FloatArray, rows: FloatArray) -> NewtonState:
-        multiplier = np.zeros(len(rows))
-        residual, iterations = np.inf, 0
-        while iterations < self.max_iterations:
-            iterations += 1
+    def _iterate(self, beta: FloatArray, rows: FloatArray, wanted: FloatArray) -> Solved:
+        for iteration in range(self.max_iterations + 1):
             gradient, hessian = self._gradient(beta), self._hessian(beta)
             system = np.block([[hessian, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
-            solution = lu_solve(lu_factor(system), np.concatenate([-gradient, np.zeros(len(rows))]))
+            solution = lu_solve(lu_factor(system), np.concatenate([-gradient, wanted - rows @ beta]))
             step, multiplier = solution[: len(beta)], solution[len(beta) :]
-            residual = float(np.abs(gradient + rows.T @ multiplier).max()) / self.scale
-            if residual <= self.tolerance * 1e-2:
+            stationarity = float(np.abs(gradient + rows.T @ multiplier).max()) / self.scale
+            residual = max(stationarity, float(np.abs(rows @ beta - wanted).max(initial=0.0)))
+            if residual <= self.tolerance * 1e-2 or iteration == self.max_iterations:
                 break
             taken = self._line_search(beta, step, float(gradient @ step))
             if taken == 0.0:  # no further progress is possible in this precision
                 break
             beta = beta + taken * step
-        return NewtonState(beta, multiplier, residual, iterations)
+        return Solved(beta, residual, iteration)
 
     def _line_search(self, beta: FloatArray, step: FloatArray, slope: float) -> float:
         value, length = self._objective(beta), 1.0

@@ -11,7 +11,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify.points import TradeoffPoints
 from fairfrontier.optimize.fitting import FittedPath
-from fairfrontier.optimize.path import FairPath
+from fairfrontier.optimize.path import TAU_ADVICE, FairPath
 from fairfrontier.quantify.weights import as_weight
 
 
@@ -22,6 +22,7 @@ class OperatingPoint:
     points_: TradeoffPoints
     weight: Any
     loss: str
+    tau: float | None
     _fitted: FittedPath
 
     def _best_position(self) -> int:
@@ -44,29 +45,32 @@ class OperatingPoint:
             self.weights_, self.intercept_ = self._between_points(target)
         self.target_ = float(target[0]) if len(target) == 1 else target
 
+    def _operate_at_tau(self, tau: float) -> None:
+        solution, at_tau = self._fitted.solution, self._fitted.at_tau
+        if solution is not None:
+            self._operate_at(solution.target_for_tau(tau))
+        elif at_tau is not None and tau == self.tau:
+            self.weights_, self.intercept_ = at_tau.weights[0], float(at_tau.intercept[0])
+            self.target_ = at_tau.target[0]
+        else:
+            b0 = np.atleast_1d(self.path_.target[0])  # paths begin at the unconstrained stack
+            largest = float(np.abs(b0).max())
+            self._operate_at(b0 * min(1.0, tau / largest) if largest > 0 else b0)
+
     def _between_points(self, target: FloatArray) -> tuple[FloatArray, float]:
         """Return the mixture of two neighbours on the path with score bias `target`: the bias is linear in w."""
-        first = np.atleast_2d(self.path_.target.reshape(len(self.path_), -1))
-        size = float(np.abs(first[0]).max())
-        position = float(target @ first[0] / max(float(first[0] @ first[0]), 1e-300))
-        if np.abs(position * first[0] - target).max() > 1e-8 * max(size, 1.0) or not (
-            self._fitted.positions[-1] - 1e-12 <= position <= self._fitted.positions[0] + 1e-12
-        ):
+        b0, positions = np.atleast_1d(self.path_.target[0]), self._fitted.positions
+        position = float(target @ b0 / max(float(b0 @ b0), 1e-300))
+        off = np.abs(position * b0 - target).max() > 1e-8 * max(float(np.abs(b0).max()), 1.0)
+        if off or not positions[-1] - 1e-9 <= position <= positions[0] + 1e-9:
             raise InfeasibleError(
-                f"target must lie on the path with loss={self.loss!r}, from {first[0].tolist()} to "
-                f"{first[-1].tolist()}; got {target.tolist()}"
+                f"target must lie on the path with loss={self.loss!r}, from {b0.tolist()} to "
+                f"{(positions[-1] * b0).tolist()}; got {target.tolist()}"
             )
-        order = np.argsort(self._fitted.positions)
-        at = [np.interp(position, self._fitted.positions[order], column[order]) for column in self.path_.weights.T]
-        constant = np.interp(position, self._fitted.positions[order], self.path_.intercept[order])
-        return np.array(at), float(constant)
-
-    def _target_for_tau(self, tau: float) -> FloatArray:
-        if self._fitted.solution is not None:
-            return self._fitted.solution.target_for_tau(tau)
-        start = self.path_.target[:1].reshape(-1)
-        size = float(np.abs(start).max())
-        return np.asarray(start * min(1.0, tau / size) if size > 0 else start)
+        # np.interp wants ascending positions.
+        both = np.column_stack([self.path_.weights, self.path_.intercept])[::-1]
+        mixed = np.array([np.interp(position, positions[::-1], column) for column in both.T])
+        return mixed[:-1], float(mixed[-1])
 
     def at(self, *, tau: float | None = None, target: Any = None) -> Self:
         """Return this model at another operating point.
@@ -82,14 +86,18 @@ class OperatingPoint:
         -------
         FairStacksClassifier or FairStacksRegressor
             A fitted copy; the path is shared.
+
+        Notes
+        -----
+        Exact with the squared loss. Other losses have no closed form: between two points of the path the stack is their
+        mixture, which has the score bias asked for and is nearly optimal; `tau` at construction is solved exactly.
         """
         check_is_fitted(self, "path_")
         if (tau is None) == (target is None):
             raise InvalidInputError(f"give exactly one of tau and target; got tau={tau!r}, target={target!r}")
         other = copy.copy(self)
         if tau is not None:
-            advice = "; the smallest feasible tau is 0, a score without bias"
-            other._operate_at(self._target_for_tau(validate.number(tau, parameter="tau", low=0.0, advice=advice)))
+            other._operate_at_tau(validate.number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE))
             return other
         wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
         m = 1 if self.path_.target.ndim == 1 else self.path_.target.shape[1]

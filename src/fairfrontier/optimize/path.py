@@ -17,9 +17,10 @@ from scipy.linalg import eigh
 from scipy.optimize import nnls
 
 from fairfrontier._validation import FloatArray, number
-from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.optimize.statistics import StackStatistics
 
+TAU_ADVICE = "; the smallest feasible tau is 0, a score without bias"
 # Relative size below which an eigenvalue is rounding: the models are collinear in that direction.
 _RANK = 1e-11
 
@@ -41,7 +42,7 @@ class FairPath:
     intercept : ndarray of shape (p,)
         The constant.
     kkt : ndarray of shape (p,)
-        Residual of the optimality conditions, relative to the gradient at zero.
+        Residual of the optimality conditions, relative to the size of the gradients in them.
     """
 
     target: FloatArray
@@ -129,17 +130,19 @@ class RidgeFactor:
         Notes
         -----
         w(t) minimises ½(w − w₀)ᵀA(w − w₀) subject to Bᵀw = t, where A has the ridge of the direction: the gradient
-        A·(w − w₀) must be a combination of the columns of B. What is left of it, relative to ‖Hᵀy‖, and the distance
-        of Bᵀw from t, is the residual; so is what w₀ leaves of its own normal equations.
+        A·(w − w₀) must be a combination of the columns of B. What is left of it, relative to the larger of that
+        gradient and Hᵀy, and the distance of Bᵀw from t, is the residual; so is what w₀ leaves of its own normal
+        equations.
         """
-        gram, size = self.statistics.gram, max(float(np.abs(self.statistics.cross).max()), 1e-300)
+        gram, cross = self.statistics.gram, self.statistics.cross
         ridge = self.scale**2 / 2.0
         move = weights - solution.w0
         gradient = move @ gram + solution.debias_alpha * move * ridge
         rest = np.abs(gradient - solution.multipliers(target) @ self.contrasts.T).max(axis=1)
+        start = np.abs(solution.w0 @ gram + solution.alpha * solution.w0 * ridge - cross).max()
+        size = np.maximum(np.abs(gradient).max(axis=1), max(float(np.abs(cross).max()), 1e-300))
         primal = np.abs(weights @ self.contrasts - target).max(axis=1)
-        start = solution.w0 @ gram + solution.alpha * solution.w0 * ridge - self.statistics.cross
-        return np.asarray(np.maximum(np.maximum(rest, np.abs(start).max()) / size, primal))
+        return np.asarray(np.maximum(np.maximum(rest, start) / size, primal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,15 +213,17 @@ class RidgeSolution:
         For one contrast it is a clip. For several, with S = R·Rᵀ and t = b₀ + R·z, it is the least-distance problem
         min ‖z‖ subject to |b₀ + R·z| ≤ τ, which Lawson and Hanson turn into one non-negative least-squares problem.
         """
-        tau = number(tau, parameter="tau", low=0.0, advice="; the smallest feasible tau is 0, a score without bias")
+        tau = number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
+        root, inverse = self._root
         if np.abs(self.b0).max() <= tau:
             return self.b0
-        if len(self.b0) == 1:
+        if len(self.b0) == 1 or tau == 0 or root.shape[1] == 0:
             return np.clip(self.b0, -tau, tau)
-        root, _ = self._root
-        constraints = np.vstack([-root, root])
-        limits = np.concatenate([self.b0 - tau, -self.b0 - tau])
-        return np.clip(self.b0 + root @ _least_distance(constraints, limits), -tau, tau)
+        # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
+        unit, size = float(np.linalg.norm(inverse @ self.b0)), float(np.abs(root).max())
+        limits = np.concatenate([self.b0 - tau, -self.b0 - tau]) / (unit * size)
+        z = unit * _least_distance(np.vstack([-root, root]) / size, limits)
+        return np.clip(self.b0 + root @ z, -tau, tau)
 
     def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
         """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, m)."""
@@ -228,13 +233,11 @@ class RidgeSolution:
 
 
 def _least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
-    """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP)."""
+    """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP), which must be feasible."""
     system = np.vstack([constraints.T, limits])
     goal = np.zeros(len(system))
     goal[-1] = 1.0
-    dual, distance = nnls(system, goal)
-    if distance < 1e-13:
-        raise InfeasibleError("no stack of these models satisfies all bias constraints at once; use a larger tau")
+    dual, _ = nnls(system, goal, maxiter=30 * system.shape[1])
     residual = system @ dual - goal
     return np.asarray(-residual[:-1] / residual[-1])
 
@@ -247,53 +250,3 @@ def signed_targets(b0: FloatArray, n_points: int, over: float = 1.0) -> FloatArr
 def paper_penalties(n_points: int) -> FloatArray:
     """Return the paper's grid of λ: log-spaced from 1 to 10⁶."""
     return np.logspace(0.0, 6.0, n_points)
-
-
-def solve_stack(
-    statistics: StackStatistics,
-    *,
-    alpha: float,
-    tau: float | None = None,
-    penalty: float | None = None,
-    target: FloatArray | None = None,
-    scale: FloatArray | None = None,
-) -> FairPath:
-    """Solve one FairStacks problem with squared loss.
-
-    Parameters
-    ----------
-    statistics : StackStatistics
-        The moments of the data.
-    alpha : float
-        The ridge: the penalty is (α/2)·‖Dw‖².
-    tau : float, optional
-        The constrained form: every score bias in [−τ, τ] (Eq. 3 of the paper).
-    penalty : float, optional
-        The penalised form: + λ²·Σ bias² with this λ (the paper's supplement).
-    target : array-like of shape (m,), optional
-        Score bias exactly t.
-    scale : ndarray of shape (k,), optional
-        D; None: ones.
-
-    Returns
-    -------
-    FairPath
-        Of one point. Give exactly one of `tau`, `penalty`, `target`.
-    """
-    given = [name for name, value in (("tau", tau), ("penalty", penalty), ("target", target)) if value is not None]
-    if len(given) != 1:
-        raise InvalidInputError(f"give exactly one of tau, penalty and target; got {given or 'none'}")
-    number(alpha, parameter="alpha", low=0.0)
-    ones = np.ones(len(statistics.mean_h))
-    factor = RidgeFactor(statistics, ones if scale is None else scale)
-    solution = factor.at(alpha)
-    if tau is not None:
-        t = solution.target_for_tau(tau)[None, :]
-    elif penalty is not None:
-        t = solution.target_for_lambda(np.array([number(penalty, parameter="penalty", low=0.0)]))
-    else:
-        t = np.asarray(target, dtype=np.float64).reshape(1, -1)
-        if t.shape[1] != len(solution.b0):
-            raise InvalidInputError(f"target must have one value a contrast, {len(solution.b0)}; got {t.shape[1]}")
-        solution.check_feasible(t)
-    return factor.path(solution, t)

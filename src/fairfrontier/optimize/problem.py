@@ -1,14 +1,25 @@
 """A stacking problem for losses without a closed form: design, ridge and bias constraints."""
 
+import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
 from fairfrontier.optimize.data import StackData
 from fairfrontier.optimize.path import FairPath
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solution: coefficients (k + 1,), the constant last, its KKT residual and the iterations it took."""
+
+    beta: FloatArray
+    residual: float
+    iterations: int
 
 
 class ConstrainedProblem:
@@ -70,9 +81,9 @@ class ConstrainedProblem:
         """Return the score bias Bᵀw, shape (m,)."""
         return np.asarray(self.contrasts.T @ beta[:-1])
 
-    def path(self, targets: FloatArray, betas: Sequence[FloatArray], kkt: Sequence[float]) -> FairPath:
-        """Return solved coefficients as a path."""
-        beta = np.stack(betas)
+    def path(self, targets: FloatArray, solved: Sequence[Solved]) -> FairPath:
+        """Return the solutions at targets (p, m) as a path."""
+        beta = np.stack([one.beta for one in solved])
         bias = beta[:, :-1] @ self.contrasts
         single = targets.shape[1] == 1
         return FairPath(
@@ -81,5 +92,17 @@ class ConstrainedProblem:
             score_bias=bias[:, 0] if single else bias,
             weights=beta[:, :-1],
             intercept=beta[:, -1],
-            kkt=np.asarray(kkt, dtype=np.float64),
+            kkt=np.array([one.residual for one in solved]),
+        )
+
+
+def warn_if_unconverged(loss: str, solved: Sequence[Solved], tolerance: float) -> None:
+    """Warn of the worst solution if it misses its optimality conditions by more than the tolerance."""
+    worst = max(solved, key=lambda one: one.residual)
+    if worst.residual > tolerance:
+        warnings.warn(
+            f"loss={loss!r} stopped with a KKT residual of {worst.residual:.2g}, above the tolerance {tolerance:g}, "
+            f"after {worst.iterations} iterations: use a larger alpha",
+            ConvergenceWarning,
+            stacklevel=2,
         )

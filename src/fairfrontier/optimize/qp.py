@@ -1,6 +1,5 @@
 """Hinge-loss stacks: a quadratic program through Clarabel."""
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -8,9 +7,9 @@ from scipy import sparse
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError
+from fairfrontier.exceptions import FairFrontierError
 from fairfrontier.optimize.path import FairPath
-from fairfrontier.optimize.problem import ConstrainedProblem
+from fairfrontier.optimize.problem import ConstrainedProblem, Solved, warn_if_unconverged
 
 
 class HingeSolver:
@@ -22,32 +21,27 @@ class HingeSolver:
         Predictions, target, contrasts, ridge and weights; the score is the margin η.
     tolerance : float
         Largest duality gap, relative to the objective, of a solution that counts as converged.
+    max_iterations : int
+        Steps of the interior-point method per target.
     """
 
-    def __init__(self, problem: ConstrainedProblem, tolerance: float = 1e-6) -> None:
-        self.problem, self.tolerance = problem, tolerance
+    def __init__(self, problem: ConstrainedProblem, tolerance: float = 1e-6, max_iterations: int = 200) -> None:
+        self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
         self._clarabel = require("clarabel", extra="hinge", purpose="loss='hinge'")
 
     def unconstrained(self) -> FloatArray:
         """Return the coefficients without a bias constraint, shape (k + 1,)."""
-        return self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0))[0]
+        return self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0)).beta
 
     def path(self, targets: FloatArray) -> FairPath:
         """Return the stacks at targets (p, m)."""
         rows = self.problem.constraint_rows
         solved = [self._solve(rows, self.problem.constraint_values(target)) for target in targets]
-        worst = max(gap for _, gap in solved)
-        if worst > self.tolerance:
-            warnings.warn(
-                f"loss='hinge' stopped with a duality gap of {worst:.2g}, above the tolerance {self.tolerance:g}: "
-                "use a larger alpha",
-                ConvergenceWarning,
-                stacklevel=2,
-            )
-        return self.problem.path(targets, [beta for beta, _ in solved], [gap for _, gap in solved])
+        warn_if_unconverged("hinge", solved, self.tolerance)
+        return self.problem.path(targets, solved)
 
-    def _solve(self, rows: FloatArray, values: FloatArray) -> tuple[FloatArray, float]:
-        """Return the coefficients and the relative duality gap.
+    def _solve(self, rows: FloatArray, values: FloatArray) -> Solved:
+        """Return the solution; its residual is the largest of duality gap, primal and dual residual.
 
         Notes
         -----
@@ -70,10 +64,10 @@ class HingeSolver:
         cones: list[Any] = [self._clarabel.ZeroConeT(len(rows))] if len(rows) else []
         cones.append(self._clarabel.NonnegativeConeT(2 * n))
         settings = self._clarabel.DefaultSettings()
-        settings.verbose = False
+        settings.verbose, settings.max_iter = False, self.max_iterations
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
         result = self._clarabel.DefaultSolver(quadratic, linear, matrix, limit, cones, settings).solve()
         if not np.all(np.isfinite(result.x)):
             raise FairFrontierError(f"the quadratic program of loss='hinge' failed: {result.status}")
         gap = abs(result.obj_val - result.obj_val_dual) / max(1.0, abs(result.obj_val))
-        return np.asarray(result.x)[:k], max(gap, float(result.r_prim), float(result.r_dual))
+        return Solved(np.asarray(result.x)[:k], max(gap, result.r_prim, result.r_dual), int(result.iterations))

@@ -5,19 +5,24 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
+from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
+from fairfrontier._columns import is_frame
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.points import TradeoffPoints, contrasts_for_fit, tradeoff_points
 from fairfrontier.metrics.contrasts import Contrasts
 from fairfrontier.optimize import base
 from fairfrontier.optimize.data import StackData
-from fairfrontier.optimize.fitting import LINKS, PAPER_ALPHAS, fit_iterative, fit_squared
-from fairfrontier.optimize.folds import assign_folds
+from fairfrontier.optimize.fitting import LINKS, fit_iterative, fit_squared
+from fairfrontier.optimize.folds import assign_folds, check_classes
 from fairfrontier.optimize.operating import OperatingPoint
-from fairfrontier.optimize.tuning import FREE
+from fairfrontier.optimize.path import TAU_ADVICE
+from fairfrontier.optimize.settings import families, indicators, ridge_scales, ridges
 from fairfrontier.quantify.weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -65,6 +70,15 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if not isinstance(self.estimators, str):
+            models = [pair[1] for pair in self.estimators if isinstance(pair, (tuple, list)) and len(pair) == 2]
+            inputs = [get_tags(model).input_tags for model in models if isinstance(model, BaseEstimator)]
+            tags.input_tags.sparse = bool(inputs) and all(one.sparse for one in inputs)
+            tags.input_tags.allow_nan = bool(inputs) and all(one.allow_nan for one in inputs)
+        return tags
+
     def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the base models where they are not fitted, and the whole path of stacks.
 
@@ -85,29 +99,22 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             The fitted stack.
         """
         self._check_parameters()
-        if not self._is_precomputed():
-            validate_data(self, X, skip_check_array=True)
+        n_rows = number_of_rows(X)
+        if n_rows == 1:
+            raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
         target = self._validate_target(y)
-        if sensitive_features is None:
-            raise InvalidInputError(
-                "sensitive_features must be given to fit, one value a row: fit(X, y, sensitive_features=data['sex']); "
-                "inside a Pipeline or a search, set_fit_request(sensitive_features=True) routes it"
-            )
+        validate.same_length(len(target), X=n_rows)
         weight = validate.sample_weights(sample_weight, len(target))
-        contrasts = contrasts_for_fit(
-            self.fairness,
-            label=None if self._regression else target > 0.5,
-            sensitive_features=sensitive_features,
-            n_rows=len(target),
-            sensitive_mode=self.sensitive_mode,
-        )
-        self._attributes_ = [(a.name, a.values) for a in validate.attributes(sensitive_features, len(target))]
+        contrasts = self._contrasts(target, sensitive_features)
         rows = np.bincount(contrasts.cells.codes, minlength=contrasts.cells.n_cells)
         self.group_sizes_ = dict(zip(contrasts.sets.names, (contrasts.membership @ rows).tolist(), strict=True))
-        H = self._fit_base(X, y, contrasts, weight)
-        H = self._with_attributes(H, sensitive_features)
+        given = () if sensitive_features is None else validate.attributes(sensitive_features, len(target))
+        self._groups_ = [(attribute.name, attribute.values) for attribute in given]
+        H, folds = self._fit_base(X, y, contrasts, weight)
+        if self.attribute_aware:
+            H = np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
         data = StackData(H, target, contrasts, None if self._regression else float(self.threshold), weight)
-        self._fit_path(data)
+        self._fit_path(data, folds)
         return self
 
     def _check_parameters(self) -> None:
@@ -117,150 +124,123 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             raise InvalidInputError(f"loss must be 'squared' for regression; got {self.loss!r}")
         if callable(self.fairness):
             raise InvalidInputError(
-                "fairness must be a measure's name or pairs of masks, which are linear in the scores; a function can "
-                "value a stack (points, tradeoff_points) but not constrain it"
+                "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
+                "which can value a stack (points, tradeoff_points) but not constrain it"
             )
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
-        validate.number(self.n_points, parameter="n_points", low=1)
+        if validate.number(self.n_points, parameter="n_points", low=1) != int(self.n_points):
+            raise InvalidInputError(f"n_points must be a whole number; got {self.n_points!r}")
         if self.tau is not None:
-            advice = "; the smallest feasible tau is 0, a score without bias"
-            validate.number(self.tau, parameter="tau", low=0.0, advice=advice)
-        if isinstance(self.alpha, str):
-            validate.one_of(self.alpha, ("cv",), parameter="alpha")
-        else:
-            validate.number(self.alpha, parameter="alpha", low=0.0)
+            validate.number(self.tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
+        ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression)
         as_weight(self.weight)
+
+    def _contrasts(self, target: FloatArray, sensitive_features: Any, fairness: Any = None) -> Contrasts:
+        measure = self.fairness if fairness is None else fairness
+        if sensitive_features is None and (isinstance(measure, str) or self.attribute_aware):
+            raise InvalidInputError(
+                "sensitive_features must be given, one value a row: fit(X, y, sensitive_features=data['sex']); "
+                "inside a Pipeline or a search, set_fit_request(sensitive_features=True) routes it"
+            )
+        return contrasts_for_fit(
+            measure,
+            label=None if self._regression else target > 0.5,
+            sensitive_features=sensitive_features,
+            n_rows=len(target),
+            sensitive_mode=self.sensitive_mode,
+        )
 
     def _is_precomputed(self) -> bool:
         asked = isinstance(self.estimators, str) and self.estimators == base.PRECOMPUTED
         return asked or (isinstance(self.cv, str) and self.cv == base.PRECOMPUTED)
 
-    def _n_folds(self) -> Any:
-        return 5 if isinstance(self.cv, str) else self.cv
-
-    def _fit_base(self, X: Any, y: Any, contrasts: Contrasts, weight: FloatArray | None) -> FloatArray:
-        """Return the predictions that the stack is fitted to, and set the names and fitted base models."""
-        self._folds_: IntArray | None = None
+    def _fit_base(
+        self, X: Any, y: Any, contrasts: Contrasts, weight: FloatArray | None
+    ) -> tuple[NDArray[np.floating[Any]], IntArray | None]:
+        """Return the predictions that the stack is fitted to and their folds, and set names and fitted models."""
+        if isinstance(self.cv, str):
+            validate.one_of(self.cv, (base.PREFIT, base.PRECOMPUTED), parameter="cv")
         if self._is_precomputed():
-            return self._precomputed(X, fitting=True)
+            self.estimators_ = []
+            return self._precomputed(X, fitting=True), None
+        validate_data(self, X, skip_check_array=True)
         models = base.check_estimators(self.estimators)
         self.names_ = tuple(name for name, _ in models)
         if isinstance(self.cv, str):
-            validate.one_of(self.cv, (base.PREFIT, base.PRECOMPUTED), parameter="cv")
             self.estimators_ = models
-            return base.predict_matrix(models, X, classes=self._base_classes(), n_jobs=self.n_jobs)
+            return base.predict_matrix(models, X, classes=self._base_classes(), n_jobs=self.n_jobs), None
         base.check_sample_weight(models, weight)
-        self._folds_ = assign_folds(contrasts, self.cv, self.random_state)
+        folds = assign_folds(contrasts, self.cv, self.random_state)
+        check_classes(folds, contrasts)
         values = validate.column(y, parameter="y")
         options: dict[str, Any] = {"sample_weight": weight, "n_jobs": self.n_jobs}
-        H = base.out_of_fold_matrix(models, X, values, self._folds_, classes=self._base_classes(), **options)
+        H = base.out_of_fold_matrix(models, X, values, folds, classes=self._base_classes(), **options)
         self.estimators_ = base.fit_models(models, X, values, **options)
-        return H
+        return H, folds
 
-    def _precomputed(self, X: Any, *, fitting: bool) -> FloatArray:
-        validate_data(self, X, skip_check_array=True, reset=fitting)
-        preds = validate.predictions(X)
-        validate.finite(preds.matrix, parameter="X", names=preds.names)
+    def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
+        names = None
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=fitting)
+            preds = validate.predictions(X)
+            H, names = preds.matrix, preds.names
+        else:
+            H = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=fitting)
         if fitting:
-            given = self.estimators if not isinstance(self.estimators, str) else None
-            self.names_ = preds.names if given is None else tuple(str(name) for name in given)
-            self.estimators_ = []
-            if len(self.names_) != preds.matrix.shape[1]:
-                raise InvalidInputError(
-                    f"X must have one column for each of the {len(self.names_)} names in estimators; "
-                    f"got {preds.matrix.shape[1]}"
-                )
-        return np.asarray(preds.matrix, dtype=np.float64)
+            self.names_ = base.column_names(self.estimators, names, H.shape[1])
+        base.check_finite(H, self.names_)
+        return np.asarray(H)
 
-    def _with_attributes(self, H: FloatArray, sensitive_features: Any) -> FloatArray:
-        """Append the indicators of the sensitive attributes where the stack may use them."""
-        if not self.attribute_aware:
-            return H
-        if sensitive_features is None:
-            raise InvalidInputError(
-                "sensitive_features must be given at prediction: attribute_aware=True made the attribute a part of the "
-                "stack"
-            )
-        known = dict(self._attributes_)
-        columns = []
-        for name, values in validate.attribute_columns(sensitive_features).items():
-            groups = known.get(name)
-            if groups is None:
-                raise InvalidInputError(f"sensitive_features must be {sorted(known)}, as in fit; got {name!r}")
-            codes = {group: code for code, group in enumerate(groups)}
-            try:
-                code_of = np.array([codes[value] for value in values.tolist()])
-            except KeyError as error:
-                raise InvalidInputError(
-                    f"sensitive_features[{name!r}] must be one of {list(groups)}, as in fit; got {error.args[0]!r}"
-                ) from None
-            validate.same_length(len(H), **{f"sensitive_features[{name!r}]": len(values)})
-            columns += [(code_of == code).astype(np.float64) for code in range(1, len(groups))]
-        return np.column_stack([H, *columns])
-
-    def _fit_path(self, data: StackData) -> None:
-        k, aware = len(self.names_), data.H.shape[1] - len(self.names_)
-        family_of = np.concatenate([base.families(self.names_), np.full(aware, -1, dtype=np.intp)])
-        alphas = self._alphas()
-        scales = self._scales(k, aware, family_of)
-        tuned = isinstance(self.alpha, str) or isinstance(scales, str)
-        folds = self._folds_
+    def _fit_path(self, data: StackData, folds: IntArray | None) -> None:
+        tuned, n_free = isinstance(self.alpha, str), data.H.shape[1] - len(self.names_)
+        squared = self.loss == "squared"
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and squared)
         if tuned and folds is None:
-            folds = assign_folds(data.contrasts, self._n_folds(), self.random_state)
+            folds = assign_folds(data.contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         common: dict[str, Any] = {
-            "alphas": alphas,
+            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
         }
-        if self.loss == "squared":
-            fitted = fit_squared(data, folds if tuned else None, family_of=family_of, family_scales=scales, **common)
+        used = folds if tuned else None
+        if squared:
+            family_of = families(self.names_, n_free)
+            fitted = fit_squared(data, used, family_of=family_of, family_scales=scales, **common)
         else:
-            flat = np.where(family_of < 0, FREE, 1.0) if isinstance(scales, str) else scales
-            use = folds if isinstance(self.alpha, str) else None
-            fitted = fit_iterative(data, use, loss=self.loss, scale=flat, **common)
+            fitted = fit_iterative(data, used, loss=self.loss, scale=scales, tau=self.tau, **common)
+        self._fitted = fitted
         self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
         self.points_, self.cv_fauc_ = fitted.points, fitted.tried
-        self._fitted = fitted
         if self.tau is None:
             self._operate(self._best_position())
         else:
-            self._operate_at(self._target_for_tau(float(self.tau)))
+            self._operate_at_tau(float(self.tau))
 
-    def _alphas(self) -> FloatArray:
-        if not isinstance(self.alpha, str):
-            return np.array([float(self.alpha)])
-        if self.alphas is None:
-            return PAPER_ALPHAS / 100.0 if self._regression else np.logspace(0.0, 7.0, 22)
-        grid = np.sort(validate.column(self.alphas, parameter="alphas").astype(np.float64))
-        if len(grid) == 0 or not np.all(np.isfinite(grid)) or grid[0] < 0:
-            raise InvalidInputError(f"alphas must be non-negative numbers; got {grid.tolist()[:5]}")
-        return grid
-
-    def _scales(self, k: int, aware: int, family_of: IntArray) -> Any:
-        if isinstance(self.family_scales, str):
-            validate.one_of(self.family_scales, ("cv",), parameter="family_scales")
-            several = int(family_of.max()) > 0 and self.loss == "squared" and isinstance(self.alpha, str)
-            return "cv" if several or isinstance(self.alpha, str) else np.where(family_of < 0, FREE, 1.0)
-        given = np.ones(k) if self.family_scales is None else np.asarray(self.family_scales, dtype=np.float64)
-        if isinstance(self.family_scales, dict):
-            keys = [name.rpartition("/")[0] for name in self.names_]
-            given = np.array([float(self.family_scales.get(key, 1.0)) for key in keys])
-        if given.shape != (k,) or not np.all(given > 0):
-            raise InvalidInputError(
-                f"family_scales must be 'cv', None, a dict of family to scale, or {k} positive numbers; "
-                f"got {self.family_scales!r}"
-            )
-        return np.concatenate([given, np.full(aware, FREE)])
-
-    def _matrix(self, X: Any, sensitive_features: Any) -> FloatArray:
+    def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")
         if self._is_precomputed():
             H = self._precomputed(X, fitting=False)
         else:
             validate_data(self, X, skip_check_array=True, reset=False)
             H = base.predict_matrix(self.estimators_, X, classes=self._base_classes(), n_jobs=self.n_jobs)
-        return self._with_attributes(H, sensitive_features)
+        if not self.attribute_aware:
+            return H
+        return np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy (R² for regression) at the operating point.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        """
+        measure = r2_score if self._regression else accuracy_score
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(measure(y, predicted, sample_weight=sample_weight))
 
     def predict_path(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the scores of every stack on the path, shape (n, n_points)."""
@@ -271,7 +251,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         return LINKS[self.loss](self._matrix(X, sensitive_features) @ self.weights_ + self.intercept_)
 
     def points(
-        self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None, fairness: Any = None
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
     ) -> TradeoffPoints:
         """Return fairness and accuracy of every stack on the path on given rows, the constant model last.
 
@@ -285,7 +265,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         scores = self.predict_path(X, sensitive_features=sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
         return tradeoff_points(
-            y,
+            self._target(y),
             dict(zip(names, scores.T, strict=True)),
             sensitive_features=sensitive_features,
             fairness=self.fairness if fairness is None else fairness,
@@ -299,4 +279,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         return None
 
     def _validate_target(self, y: Any) -> FloatArray:
+        return validate.target(y)
+
+    def _target(self, y: Any) -> NDArray[Any]:
         return validate.target(y)

@@ -16,6 +16,9 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics.cells import Cells, cell_sums
 from fairfrontier.metrics.contrasts import Contrasts, RowSets
 
+# Elements of a block of predictions that is centred at once: the rows need never be in memory twice.
+_BLOCK = 2**22
+
 
 @dataclass(frozen=True, eq=False)
 class StackStatistics:
@@ -71,20 +74,28 @@ class StackStatistics:
         sample_weight: FloatArray | None = None,
     ) -> "StackStatistics":
         """Compute the statistics of some rows whose cells are a part of a larger partition."""
-        H = np.asarray(H, dtype=np.float64)
         sums = cell_sums(H, cells, threshold=None, weight=sample_weight)
         weight = float(sums.weight.sum())
         mean_h, mean_y = sums.outcome.sum(axis=0) / weight, float(np.average(y, weights=sample_weight))
-        centred, residual = H - mean_h, y - mean_y
-        scaled = centred if sample_weight is None else centred * sample_weight[:, None]
+        n_models = H.shape[1]
+        gram, cross, y_square = np.zeros((n_models, n_models)), np.zeros(n_models), 0.0
+        height = max(_BLOCK // n_models, 2 * n_models)
+        for start in range(0, len(y), height):
+            rows = slice(start, start + height)
+            # √weight on both sides keeps the product one of a matrix with itself, which BLAS does in half the time.
+            root = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, None]
+            centred, residual = (H[rows] - mean_h) * root, (y[rows] - mean_y) * np.ravel(root)
+            gram += centred.T @ centred
+            cross += centred.T @ residual
+            y_square += float(residual @ residual)
         member = membership.astype(np.float64)
         return cls(
             weight=weight,
             mean_h=mean_h,
             mean_y=mean_y,
-            gram=scaled.T @ centred,
-            cross=scaled.T @ residual,
-            y_square=float(residual @ (residual if sample_weight is None else residual * sample_weight)),
+            gram=gram,
+            cross=cross,
+            y_square=y_square,
             set_weight=member @ sums.weight,
             set_h=member @ sums.outcome,
             sets=sets,
@@ -109,6 +120,11 @@ class StackStatistics:
         """
         if self.sets.names != other.sets.names:
             raise InvalidInputError("statistics can be added only if they have the same row sets in the same order")
+        if len(self.mean_h) != len(other.mean_h):
+            raise InvalidInputError(
+                "statistics can be added only if they are those of the same models; "
+                f"got {len(self.mean_h)} and {len(other.mean_h)} models"
+            )
         weight = self.weight + other.weight
         step_h, step_y = other.mean_h - self.mean_h, other.mean_y - self.mean_y
         share = self.weight * other.weight / weight

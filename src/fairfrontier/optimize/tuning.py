@@ -42,8 +42,8 @@ class Tuning:
         Positions on the ray of the signed path; None for the paper's path.
     points : TradeoffPoints
         Out-of-fold fairness and accuracy of the chosen path, the constant model last.
-    fauc : float
-        Cross-validated FAUC of the choice.
+    statistics : StackStatistics
+        The moments of all rows.
     tried : dict of str to float
         The best cross-validated FAUC with each choice of family scales.
     """
@@ -52,7 +52,7 @@ class Tuning:
     scale: FloatArray
     positions: FloatArray | None
     points: TradeoffPoints
-    fauc: float
+    statistics: StackStatistics
     tried: dict[str, float]
 
 
@@ -70,25 +70,27 @@ class CrossValidation:
     def __init__(self, data: StackData, folds: IntArray) -> None:
         self.data = data
         self.rows = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-        self.parts = [data.rows(rows).statistics() for rows in self.rows]
-        self.full = StackStatistics.from_chunks(self.parts)
+        parts = [data.rows(rows).statistics() for rows in self.rows]
+        self.full = StackStatistics.from_chunks(parts)
+        # The other folds' sum: a difference from the total would lose digits.
+        self.train = [StackStatistics.from_chunks(p for p in parts if p is not part) for part in parts]
 
     def lines(self, scale: FloatArray, alphas: FloatArray) -> list[list["_Lines"]]:
         """Return, for each fold and each alpha, the affine map from multipliers to held-out scores."""
         used = np.flatnonzero(np.isfinite(scale))
         result = []
-        for fold, rows in enumerate(self.rows):
-            others = [part.take(used) for i, part in enumerate(self.parts) if i != fold]
-            train = StackStatistics.from_chunks(others)
-            factor = RidgeFactor(train, scale[used])
+        for rows, train in zip(self.rows, self.train, strict=True):
+            factor = RidgeFactor(train.take(used), scale[used])
             solutions = [factor.at(alpha) for alpha in alphas]
-            columns = np.column_stack([np.column_stack([one.w0, one.U]) for one in solutions])
-            held_out = (self.data.H[np.ix_(rows, used)] - train.mean_h) @ columns
-            blocks = np.split(held_out, len(solutions), axis=1)
+            columns = np.zeros((len(scale), len(alphas), 1 + factor.contrasts.shape[1]))
+            for i, one in enumerate(solutions):
+                columns[used, i, 0], columns[used, i, 1:] = one.w0, one.U
+            flat = columns.reshape(len(scale), -1)
+            held_out = (self.data.H[rows] @ flat - train.mean_h @ flat).reshape(len(rows), *columns.shape[1:])
             result.append(
                 [
-                    _Lines(rows, block[:, 0] + train.mean_y, block[:, 1:], solution)
-                    for block, solution in zip(blocks, solutions, strict=True)
+                    _Lines(rows, held_out[:, i, 0] + train.mean_y, held_out[:, i, 1:], one)
+                    for i, one in enumerate(solutions)
                 ]
             )
         return result
@@ -154,22 +156,19 @@ def tune(
     """
     validation = CrossValidation(data, folds)
     candidates = _candidates(validation.full, family_of, family_scales, alphas)
-    best: tuple[float, str, float, FloatArray, list[_Lines]] | None = None
     tried: dict[str, float] = {}
+    best: dict[str, tuple[float, FloatArray, list[_Lines]]] = {}
     for name, scale, grid in candidates:
         lines = validation.lines(scale, grid)
         values = [_value(validation, [fold[i] for fold in lines], path, n_points, weight) for i in range(len(grid))]
         smooth = _smooth(np.array(values))
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
         tried[name] = float(smooth[i])
-        if best is None or smooth[i] > best[0]:
-            best = (float(smooth[i]), name, float(grid[i]), scale, [fold[i] for fold in lines])
-    if best is None:
-        raise ValueError("no candidate scales")
-    value, _, alpha, scale, chosen = best
+        best[name] = (float(grid[i]), scale, [fold[i] for fold in lines])
+    alpha, scale, chosen = best[max(tried, key=lambda name: tried[name])]
     positions = _positions(validation, chosen, n_points, weight) if path == "signed" else None
     scores = validation.scores(chosen, _targets(path, n_points, positions))
-    return Tuning(alpha, scale, positions, data.value(scores), value, tried)
+    return Tuning(alpha, scale, positions, data.value(scores), validation.full, tried)
 
 
 def _candidates(
@@ -269,8 +268,9 @@ def place(bias: FloatArray, largest: float, margin: float, n_points: int, ray: F
     inside = slice(start, stop + 1)
     steps = np.abs(np.diff(np.concatenate([before[:-1], -after])[inside])) + 1e-4
     length = np.concatenate([[0.0], np.cumsum(steps)])
-    end = min(-1.0, ray[stop])
-    if n_points <= 2:
-        return np.array([1.0, end])[:n_points]
-    inner = np.interp(np.linspace(0.0, length[-1], n_points - 2), length, ray[inside])
-    return np.sort(np.concatenate([[1.0, end], inner]))[::-1]
+    if n_points == 1:
+        return np.array([1.0])
+    first = [] if start == 0 else [1.0]
+    last = [] if ray[stop] <= -1.0 else [-1.0]
+    inner = np.interp(np.linspace(0.0, length[-1], n_points - len(first) - len(last)), length, ray[inside])
+    return np.concatenate([first, inner, last])
