@@ -11,17 +11,19 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_extras", "_validation", "_version", "exceptions")
+BASE = ("_columns", "_extras", "_html", "_validation", "_version", "exceptions")
+CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
-    "metrics": (),
-    "identify": ("metrics",),
-    "quantify": ("metrics", "identify"),
-    "optimize": ("metrics", "identify", "quantify"),
-    "datasets": ("metrics", "identify", "quantify"),
-    "learners": ("metrics", "identify", "quantify", "datasets"),
-    "persistence": ("metrics", "identify", "quantify", "optimize", "learners"),
-    "benchmark": ("metrics", "identify", "quantify", "optimize", "datasets", "learners", "persistence"),
-    "report": ("metrics", "identify", "quantify", "optimize", "datasets", "learners", "persistence", "benchmark"),
+    "chunks": (),
+    "metrics": ("chunks",),
+    "identify": ("chunks", "metrics"),
+    "quantify": ("chunks", "metrics", "identify"),
+    "optimize": CORE_LAYERS,
+    "datasets": CORE_LAYERS,
+    "learners": (*CORE_LAYERS, "datasets"),
+    "persistence": (*CORE_LAYERS, "optimize", "learners"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence"),
+    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "benchmark"),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (
