@@ -43,16 +43,22 @@ class Resampled:
     error: float
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return everything within z standard errors of either corrected value, or between them."""
+        """Return what is within z standard errors of a corrected value, between the two, or between the quantiles."""
         z = float(norm.ppf(0.5 + confidence / 2.0))
-        return min(self.centres) - z * self.error, max(self.centres) + z * self.error
+        low, high = np.quantile(self.samples, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
+        reach = z * self.error
+        return min(min(self.centres) - reach, float(low)), max(max(self.centres) + reach, float(high))
 
     def p_value(self) -> float:
         """Return the smallest level at which the interval excludes 0."""
-        if min(self.centres) <= 0.0 <= max(self.centres):
+        below, above = (1 + np.sum(self.samples <= 0)), (1 + np.sum(self.samples >= 0))
+        by_quantiles = min(1.0, 2.0 * float(min(below, above)) / (1 + len(self.samples)))
+        sign = 1.0 if above > below else -1.0
+        nearest = min(sign * centre for centre in self.centres)
+        if nearest <= 0:
             return 1.0
-        nearest = min(abs(centre) for centre in self.centres)
-        return float(2.0 * norm.sf(nearest / self.error)) if self.error > 0 else 0.0
+        by_error = float(2.0 * norm.sf(nearest / self.error)) if self.error > 0 else 0.0
+        return max(by_quantiles, by_error)
 
 
 def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against: IntArray | None = None) -> Resampled:

@@ -1,0 +1,68 @@
+"""Numbers in [0, 1) that follow from a secret and an id, by HMAC-SHA256."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InvalidInputError
+
+_BLOCK = 64  # bytes of a block of SHA-256
+
+
+class Key:
+    """HMAC-SHA256 with a fixed key, many messages.
+
+    Notes
+    -----
+    HMAC(key, m) = SHA256(key ⊕ opad ‖ SHA256(key ⊕ ipad ‖ m)). The two padded keys are hashed once and the state copied
+    for each message, which is several times faster than a new HMAC object each time.
+
+    Examples
+    --------
+    >>> import hmac
+    >>> first = int.from_bytes(hmac.digest(b"k" * 16, b"i:7", "sha256")[:8], "big")
+    >>> Key(b"k" * 16).numbers([b"i:7"])[0] == (first >> 11) / 2**53
+    np.True_
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        key = hashlib.sha256(secret).digest() if len(secret) > _BLOCK else secret
+        key = key.ljust(_BLOCK, b"\0")
+        self._inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in key))
+        self._outer = hashlib.sha256(bytes(byte ^ 0x5C for byte in key))
+
+    def __reduce__(self) -> tuple[type["Key"], tuple[bytes]]:
+        return Key, (self._secret,)  # the state of a hash cannot be pickled
+
+    def numbers(self, messages: Sequence[bytes]) -> FloatArray:
+        """Return a number in [0, 1) for each message: the first 53 bits of its HMAC."""
+        digests = bytearray()
+        for message in messages:
+            inner, outer = self._inner.copy(), self._outer.copy()
+            inner.update(message)
+            outer.update(inner.digest())
+            digests += outer.digest()[:8]
+        return (np.frombuffer(bytes(digests), dtype=">u8") >> np.uint64(11)).astype(np.float64) / 2.0**53
+
+
+def encode_id(id: Any) -> bytes:
+    """Return the canonical bytes of an id: its type's letter, a colon, and its text, digits or bytes.
+
+    Examples
+    --------
+    >>> encode_id("7"), encode_id(7), encode_id(b"7")
+    (b's:7', b'i:7', b'b:7')
+    """
+    if isinstance(id, str):
+        return b"s:" + id.encode()
+    if isinstance(id, (int, np.integer)) and not isinstance(id, (bool, np.bool_)):
+        return b"i:%d" % int(id)
+    if isinstance(id, (bytes, bytearray)):
+        return b"b:" + bytes(id)
+    raise InvalidInputError(
+        f"ids must be str, int or bytes; got {id!r} of type {type(id).__name__}: use the record's key in its database"
+    )
