@@ -38,7 +38,7 @@ class CheckedReductions(_EverySecondRow, Reductions):
 
 ESTIMATORS = [
     MinipatchTrees(n_estimators=20),
-    MinipatchTreesRegressor(n_estimators=20),
+    MinipatchTreesRegressor(n_estimators=20, max_features=0.5),
     CheckedFAGTB(adversary_weight=0.1, n_estimators=20),
     CheckedAdversarialDebiasing(adversary_weight=0.1, epochs=20),
     CheckedReductions(bound=0.2, max_iter=2),

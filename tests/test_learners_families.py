@@ -137,7 +137,7 @@ def test_string_labels_are_sorted_and_the_second_is_scored(classification: Array
     trees = MinipatchTrees(50, random_state=0).fit(X, named)
     assert list(trees.classes_) == ["no", "yes"]
     assert set(trees.predict(X)) == {"no", "yes"}
-    assert trees.predict_proba(X)[y == 1, 1].mean() > trees.predict_proba(X)[y == 0, 1].mean() + 0.2
+    assert trees.predict_proba(X)[y == 1, 1].mean() > trees.predict_proba(X)[y == 0, 1].mean() + 0.1
     model = trees.estimators[0][1]
     assert set(model.predict(X)) <= {"no", "yes"}
     np.testing.assert_array_equal(model.classes_, ["no", "yes"])

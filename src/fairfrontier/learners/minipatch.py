@@ -35,7 +35,7 @@ class _Minipatch(BaseEstimator):
         n_estimators: int = 1000,
         *,
         max_samples: float = 0.1,
-        max_features: float = 0.25,
+        max_features: float = 0.1,
         max_depth: int | None = None,
         min_samples_leaf: int = 5,
         n_jobs: int | None = None,
@@ -134,7 +134,7 @@ class MinipatchTrees(ClassifierMixin, _Minipatch):
     max_samples : int or float, default=0.1
         Rows of a patch, drawn without replacement: a count, or a fraction (at least 64 rows where there are
         as many).
-    max_features : int or float, default=0.25
+    max_features : int or float, default=0.1
         Features of a patch: a count, or a fraction (at least two).
     max_depth : int, default=None
         Largest depth of a tree; None: no bound.
