@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from fairfrontier._cli.interval import fauc_bounds
 from fairfrontier._cli.request import Request, read, settings_of
 from fairfrontier._cli.stacking import family_name, trial
@@ -26,8 +28,9 @@ def run_audit(request: Request, *, stack: bool = True) -> dict[str, Any]:
     weight = request.checked()
     data = read(request)
     base = evaluate(data.y, data.scores, sensitive_features=data.sensitive, names=data.names, **request.measures())
-    bounds = fauc_bounds(data, base, weight=weight, confidence=request.confidence, measures=request.measures())
-    tried, note = trial(request, data, base, weight) if stack else (None, "")
+    with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
+        bounds = fauc_bounds(data, base, weight=weight, confidence=request.confidence, measures=request.measures())
+        tried, note = trial(request, data, base, weight) if stack else (None, "")
     return summarise(
         base,
         settings_of(request, data, weight, (note,) if note else ()),

@@ -23,8 +23,10 @@ FAMILY = "fair stack"
 # With fewer rows, halves of them say little about a stack.
 MIN_ROWS = 200
 # Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
-MAX_MODELS = 200
-_TRIAL = 2**22
+MAX_MODELS = 500
+_TRIAL = 2**23
+# With more models than this a trial tunes one ridge for all families.
+_MANY = 100
 # Scores that are converted to double precision at once.
 _BLOCK = 2**24
 _POINTS = 20
@@ -120,7 +122,8 @@ def _cross_fitted(request: Request, data: AuditData, weight: Weight, models: Int
     for half in (0, 1):
         fit_rows = np.flatnonzero(halves == half)[: max(MIN_ROWS // 2, _TRIAL // len(models))]
         groups = {name: values[fit_rows] for name, values in data.sensitive.items()}
-        stack = new_stack(request, weight, names, n_points=_POINTS)
+        scales = "cv" if len(models) <= _MANY else None
+        stack = new_stack(request, weight, names, n_points=_POINTS, family_scales=scales)
         stack.fit(data.scores[np.ix_(fit_rows, models)], data.y[fit_rows], sensitive_features=groups)
         _score_rows(stack, data.scores, np.flatnonzero(halves != half), models, scores)
     return scores
