@@ -112,7 +112,7 @@ def file_chunks(
     sample_weight, fold : str, optional
         Columns of weights, and of folds (integers from 0) for tuning.
     chunk_rows : int, optional
-        Rows in a chunk; None: about 64 MB of scores.
+        Rows in a chunk; None: about 32 MB of scores in double precision.
     delimiter : str
         What separates the columns of a CSV file.
 

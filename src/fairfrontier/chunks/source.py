@@ -14,7 +14,7 @@ from fairfrontier.chunks.chunk import Chunk
 from fairfrontier.exceptions import InvalidInputError
 
 # Scores in a chunk: large enough for fast matrix products, small enough for several copies in double precision.
-_CHUNK = 2**23
+_CHUNK = 2**22
 Step = Callable[[Chunk], Chunk]
 
 
@@ -107,7 +107,7 @@ class StreamedChunks(Chunks):
 
 
 def rows_of_chunk(chunk_rows: int | None, n_models: int) -> int:
-    """Return the number of rows of a chunk: what the caller asks for, or about 64 MB in double precision."""
+    """Return the number of rows of a chunk: what the caller asks for, or about 32 MB in double precision."""
     if chunk_rows is None:
         return max(1, _CHUNK // n_models)
     return int(validate.number(chunk_rows, parameter="chunk_rows", low=1, advice="; give None for a default"))
@@ -138,7 +138,7 @@ def array_chunks(
     names : tuple of str, optional
         The models; None: ``model_0``, …
     chunk_rows : int, optional
-        Rows in a chunk; None: about 64 MB.
+        Rows in a chunk; None: about 32 MB.
 
     Examples
     --------
