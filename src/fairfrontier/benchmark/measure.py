@@ -1,0 +1,123 @@
+"""From a cell to its record: run the method, measure its points, and write down what happened."""
+
+import importlib.metadata
+import os
+import platform
+import time
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fairfrontier._version import __version__
+from fairfrontier.benchmark.families import SplitData
+from fairfrontier.benchmark.methods import ROWS, WEIGHT, Bench, Method, Valued
+from fairfrontier.benchmark.records import DONE, FAILED, NOT_APPLICABLE, Cell, Record
+from fairfrontier.benchmark.tasks import TASKS
+from fairfrontier.identify.points import TradeoffPoints
+from fairfrontier.quantify.fauc import fauc
+from fairfrontier.quantify.honest import honest_curve
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost-cpu", "torch", "fairlearn", "oxonfair")
+_DIGITS = 6
+_WARNINGS = 3
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of what the figures depend on, and the kind of machine."""
+    found = {"fairfrontier": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            found[name] = "absent"
+    found["machine"] = f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores"
+    return found
+
+
+def run_cell(cell: Cell, data: SplitData) -> Record:
+    """Return the record of a cell; a method that fails gives a record with its reason.
+
+    Parameters
+    ----------
+    cell : Cell
+        What to run.
+    data : SplitData
+        The cell's data set and split.
+    """
+    task, method = TASKS[cell.task], ROWS[cell.table][cell.method]
+    common: dict[str, Any] = {
+        "table": cell.table,
+        "task": cell.task,
+        "method": cell.method,
+        "split": cell.split,
+        "settings": data.settings.name,
+        "versions": versions(),
+    }
+    if not method.applies(task):
+        reason = f"{method.title} only classifies, and {task.name} is a regression task"
+        return Record(**common, status=NOT_APPLICABLE, reason=reason)
+    bench = Bench(task, cell.table, data)
+    with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
+        warnings.simplefilter("always")
+        try:
+            return _run(method, bench, common, caught)
+        except Exception as error:
+            # Whatever a rival's code raises is a result of the benchmark: it is written down, shown, and tried again
+            # in the next run; the other cells go on.
+            return Record(**common, status=FAILED, reason=f"{type(error).__name__}: {error}"[:500])
+
+
+def _run(method: Method, bench: Bench, common: dict[str, Any], caught: list[warnings.WarningMessage]) -> Record:
+    training = bench.training(method.needs(bench.task))
+    start = time.process_time()
+    valued = method.run(method, bench)
+    seconds = time.process_time() - start
+    details = valued.details | _noted(caught)
+    return Record(
+        **common,
+        status=DONE,
+        seconds=round(seconds, 2),
+        training=training,
+        details=details,
+        **measures(valued),
+    )
+
+
+def _noted(caught: list[warnings.WarningMessage]) -> dict[str, Any]:
+    """Return the first different warnings of a fit."""
+    texts = dict.fromkeys(f"{one.category.__name__}: {one.message}"[:200] for one in caught)
+    return {"warnings": list(texts)[:_WARNINGS]} if texts else {}
+
+
+def measures(valued: Valued) -> dict[str, Any]:
+    """Return the figures of a method on one split, as fields of a record.
+
+    Parameters
+    ----------
+    valued : Valued
+        The method's candidates on the test and ensemble rows.
+    """
+    points, chosen = valued.points, valued.chosen
+    curve = points.frontier()
+    return {
+        "fauc": fauc(curve, WEIGHT),
+        "fauci": fauc(points.frontier(True), WEIGHT),
+        "fauc_signed": fauc(points.frontier("signed"), WEIGHT),
+        "fauc_honest": None if chosen is None else fauc(honest_curve(chosen, points), WEIGHT),
+        "fauc_exp_mse": None if valued.exp_mse is None else fauc(valued.exp_mse.frontier(), WEIGHT),
+        "max_accuracy": float(points.accuracy.max()),
+        "accuracy_95": curve(0.95),
+        "accuracy_99": curve(0.99),
+        "constant_accuracy": float(points.accuracy[-1]),
+        "points": _compact(points),
+        "chosen": {} if chosen is None else _compact(chosen),
+    }
+
+
+def _compact(points: TradeoffPoints) -> dict[str, list[float]]:
+    columns = {"fairness": points.fairness, "accuracy": points.accuracy, "bias": points.bias[:, 0]}
+    return {name: np.round(values, _DIGITS).tolist() for name, values in columns.items()}

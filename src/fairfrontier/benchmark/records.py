@@ -1,0 +1,222 @@
+"""One record a cell, on disk as soon as it is known."""
+
+import gzip
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from fairfrontier.exceptions import DataFileError
+
+DONE, FAILED, NOT_APPLICABLE = "done", "failed", "not applicable"
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """What a record is about.
+
+    Attributes
+    ----------
+    table : str
+        "dp", "eo" or "multi".
+    task, method : str
+        Names of the task and the method.
+    split : int
+        Number of the split, from 0.
+    """
+
+    table: str
+    task: str
+    method: str
+    split: int
+
+    @property
+    def path(self) -> str:
+        """Return the cell's file, relative to the folder of a run."""
+        return f"{self.table}/{self.task}/split_{self.split:02d}/{self.method}.json"
+
+
+@dataclass(frozen=True)
+class Record:
+    """What became of a cell.
+
+    Attributes
+    ----------
+    table, task, method, split
+        The cell.
+    settings : str
+        Name of the settings of the run.
+    status : str
+        "done", "failed" or "not applicable".
+    reason : str
+        Why it is not "done".
+    fauc, fauci, fauc_signed : float or None
+        Area under TAF, under TAFI and under the signed hull, on the test rows.
+    fauc_honest : float or None
+        The frontier chosen on the ensemble rows, valued on the test rows.
+    fauc_exp_mse : float or None
+        Regression: FAUC with e to the −MSE as accuracy.
+    max_accuracy, accuracy_95, accuracy_99 : float or None
+        The largest accuracy, and those at fairness 0.95 and 0.99 on the test rows.
+    constant_accuracy : float or None
+        Accuracy of the constant model on the test rows.
+    points, chosen : dict of str to list
+        Fairness, accuracy and signed bias of the candidates on the test and on the ensemble rows, the constant last.
+    seconds : float
+        CPU seconds of the cell, without training base learners.
+    training : dict of str to float
+        CPU seconds of each family of base learners that it uses; families are shared by cells.
+    details, versions : dict
+        Facts about the fit, and versions of the software.
+    """
+
+    table: str
+    task: str
+    method: str
+    split: int
+    settings: str
+    status: str
+    reason: str = ""
+    fauc: float | None = None
+    fauci: float | None = None
+    fauc_signed: float | None = None
+    fauc_honest: float | None = None
+    fauc_exp_mse: float | None = None
+    max_accuracy: float | None = None
+    accuracy_95: float | None = None
+    accuracy_99: float | None = None
+    constant_accuracy: float | None = None
+    points: dict[str, list[float]] = field(default_factory=dict)
+    chosen: dict[str, list[float]] = field(default_factory=dict)
+    seconds: float = 0.0
+    training: dict[str, float] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def cell(self) -> Cell:
+        """Return what the record is about."""
+        return Cell(self.table, self.task, self.method, self.split)
+
+    def to_json(self) -> str:
+        """Return the record as one line of JSON."""
+        return json.dumps(asdict(self), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """Return the record of one line of JSON; fields that this version does not know are dropped."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{key: value for key, value in json.loads(text).items() if key in known})
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file in one step and onto the disk: after a crash it is there whole, or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # A temporary file is private; a result is as open as the user's other files.
+        os.chmod(scratch, 0o666 & ~_umask())
+        os.replace(scratch, path)
+    except BaseException:
+        Path(scratch).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+class RecordStore:
+    """The records of a run: one file a cell, and the compressed collection that is kept.
+
+    Parameters
+    ----------
+    cells : Path
+        Folder of the cells' files, each written as soon as the cell is done.
+    collection : Path
+        The file ``records.jsonl.gz`` with all of them; what it holds need not be done again.
+    settings : str
+        Records of other settings are left alone.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> store = RecordStore(folder / "cells", folder / "records.jsonl.gz", "tiny")
+    >>> store.add(Record("dp", "compas-race", "fagtb", 0, "tiny", "done", fauc=0.6))
+    >>> store.collect()
+    >>> [record.fauc for record in RecordStore(folder / "empty", folder / "records.jsonl.gz", "tiny").load().values()]
+    [0.6]
+    """
+
+    def __init__(self, cells: Path, collection: Path, settings: str) -> None:
+        self._cells = cells / settings
+        self._collection = collection
+        self._settings = settings
+
+    def add(self, record: Record) -> None:
+        """Keep a record; it replaces an earlier one of the same cell."""
+        write_atomically(self._cells / record.cell.path, (record.to_json() + "\n").encode())
+
+    def get(self, cell: Cell) -> Record:
+        """Return the record in the cell's own file."""
+        return Record.from_json((self._cells / cell.path).read_text(encoding="utf-8"))
+
+    def stamp(self, cell: Cell) -> int:
+        """Return when the cell's own file was written; 0: never."""
+        path = self._cells / cell.path
+        return path.stat().st_mtime_ns if path.exists() else 0
+
+    def load(self) -> dict[Cell, Record]:
+        """Return all records; a cell's own file is newer than the collection."""
+        found = {record.cell: record for record in self._collected() if record.settings == self._settings}
+        if self._cells.is_dir():
+            for path in sorted(self._cells.rglob("*.json")):
+                record = Record.from_json(path.read_text(encoding="utf-8"))
+                found[record.cell] = record
+        return dict(sorted(found.items()))
+
+    def collect(self) -> None:
+        """Write the collection: the same records give the same bytes."""
+        others = [record for record in self._collected() if record.settings != self._settings]
+        write_collection(self._collection, [*others, *self.load().values()])
+
+    def _collected(self) -> Iterator[Record]:
+        return read_collection(self._collection) if self._collection.is_file() else iter(())
+
+
+def write_collection(path: Path, records: Iterable[Record]) -> None:
+    """Write records as compressed JSON lines, without a time stamp."""
+    buffer = io.BytesIO()
+    with gzip.GzipFile(fileobj=buffer, mode="wb", compresslevel=9, mtime=0, filename="") as file:
+        for record in records:
+            file.write((record.to_json() + "\n").encode())
+    write_atomically(path, buffer.getvalue())
+
+
+def read_collection(path: Path) -> Iterator[Record]:
+    """Yield the records of a collection.
+
+    Raises
+    ------
+    DataFileError
+        If the file is damaged.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            yield from [Record.from_json(line) for line in file]
+    except (gzip.BadGzipFile, EOFError, json.JSONDecodeError, TypeError) as error:
+        raise DataFileError(
+            f"{path.name} must be a collection of records; it is damaged ({error}): remove it, and reproduce makes it "
+            "anew from the cells"
+        ) from error

@@ -1,0 +1,54 @@
+"""How large the families and grids of a run are."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes of a run; records of different settings never mix.
+
+    Attributes
+    ----------
+    name : str
+        What records and caches are filed under.
+    minipatch_trees, forest_trees : int
+        Trees of the two tree families.
+    zoo : tuple of str
+        Short names of the classifiers (or regressors) to keep; empty: all of them.
+    values : int
+        Values of each method's fairness parameter, and stacks on a path.
+    epochs, rounds, iterations : int
+        Effort of adversarial debiasing, FAGTB and reductions.
+    max_rows : int or None
+        Rows of a data set to use; None: all.
+    """
+
+    name: str
+    minipatch_trees: int = 1000
+    forest_trees: int = 500
+    zoo: tuple[str, ...] = ()
+    values: int = 20
+    epochs: int = 30
+    rounds: int = 300
+    iterations: int = 50
+    max_rows: int | None = None
+
+
+FULL = Settings("full")
+_FEW = ("logistic", "ridge", "naive_bayes", "tree", "hist_boosting")
+QUICK = Settings(
+    "quick",
+    minipatch_trees=100,
+    forest_trees=50,
+    zoo=_FEW,
+    values=8,
+    epochs=10,
+    rounds=40,
+    iterations=10,
+    max_rows=6000,
+)
+# For tests: the whole machinery in seconds.
+TINY = Settings(
+    "tiny", minipatch_trees=20, forest_trees=10, zoo=_FEW[:4], values=6, epochs=2, rounds=5, iterations=3, max_rows=1200
+)
+SETTINGS = {settings.name: settings for settings in (FULL, QUICK, TINY)}

@@ -1,0 +1,179 @@
+"""The seven tasks of the paper, their data, and the splits that every method shares."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier import datasets
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.exceptions import InvalidInputError
+
+
+@dataclass(frozen=True)
+class Task:
+    """One data set with one sensitive attribute.
+
+    Attributes
+    ----------
+    name : str
+        ``dataset-attribute``, as in the paper's tables.
+    dataset, attribute : str
+        The two parts.
+    regression : bool
+        Whether the target is a number.
+    """
+
+    name: str
+    dataset: str
+    attribute: str
+    regression: bool = False
+
+
+# The order of the paper's columns.
+TASKS = {
+    f"{data}-{attribute}": Task(f"{data}-{attribute}", data, attribute, regression=data == "communities")
+    for data, attribute in (
+        ("adult", "gender"),
+        ("adult", "race"),
+        ("bank", "age"),
+        ("compas", "gender"),
+        ("compas", "race"),
+        ("default", "gender"),
+        ("communities", "race"),
+    )
+}
+# Cheap ones first: an interrupted run then has as many cells as it can.
+DATASETS = ("compas", "communities", "default", "bank", "adult")
+_LOADERS: dict[str, Callable[..., Any]] = {
+    "adult": datasets.load_adult,
+    "bank": datasets.load_bank,
+    "compas": datasets.load_compas,
+    "default": datasets.load_default,
+    "communities": datasets.load_communities,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A data set as the learners take it.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        The design matrix, sensitive features included, as in the paper.
+    y : ndarray of shape (n,)
+        Labels 0 and 1, or numbers.
+    attributes : dict of str to ndarray of shape (n,)
+        The binary attributes of the tasks.
+    without : dict of str to ndarray of shape (n, d')
+        For each attribute, the design matrix without the features that hold it.
+    regression : bool
+        Whether `y` is a number.
+    """
+
+    X: FloatArray
+    y: FloatArray
+    attributes: dict[str, NDArray[Any]]
+    without: dict[str, FloatArray]
+    regression: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Row indices of one split: 50 % to train base learners, 25 % to stack, 25 % to test."""
+
+    train: IntArray
+    ensemble: IntArray
+    test: IntArray
+
+
+def seed_of(*parts: Any) -> int:
+    """Return a seed that depends on the parts alone: the same in every process, run and order of work.
+
+    Examples
+    --------
+    >>> seed_of("adult", 0, "forest") == seed_of("adult", 0, "forest") != seed_of("adult", 1, "forest")
+    True
+    """
+    text = "/".join(str(part) for part in parts)
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") >> 1
+
+
+def tasks_of(dataset: str) -> list[Task]:
+    """Return the tasks on one data set."""
+    return [task for task in TASKS.values() if task.dataset == dataset]
+
+
+@lru_cache(maxsize=2)
+def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
+    """Load a data set as matrices.
+
+    Parameters
+    ----------
+    dataset : str
+        One of `DATASETS`.
+    max_rows : int, optional
+        Keep about so many rows, every group and label in proportion.
+
+    Examples
+    --------
+    >>> problem = load_problem("compas")
+    >>> problem.X.shape, sorted(problem.attributes)
+    ((5278, 13), ['gender', 'race'])
+    """
+    if dataset not in _LOADERS:
+        raise InvalidInputError(f"dataset must be one of {', '.join(DATASETS)}; got {dataset!r}")
+    bunch = _LOADERS[dataset]()
+    tasks = tasks_of(dataset)
+    regression = tasks[0].regression
+    y = np.asarray(bunch.target, dtype=np.float64)
+    attributes = {task.attribute: np.asarray(bunch.sensitive_features[task.attribute], dtype=str) for task in tasks}
+    X = datasets.design_matrix(bunch).values
+    without = {name: datasets.design_matrix(bunch, drop_sensitive=name).values for name in attributes}
+    problem = Problem(X, y, attributes, without, regression)
+    if max_rows is None or max_rows >= len(y):
+        return problem
+    kept = np.sort(_deal(problem, seed_of(dataset, "rows"))[:: int(np.ceil(len(y) / max_rows))])
+    return Problem(
+        X[kept],
+        y[kept],
+        {name: values[kept] for name, values in attributes.items()},
+        {name: values[kept] for name, values in without.items()},
+        regression,
+    )
+
+
+def split_rows(problem: Problem, dataset: str, split: int) -> Split:
+    """Return the rows of a split, each part with every label and group in proportion.
+
+    Parameters
+    ----------
+    problem : Problem
+        The data.
+    dataset : str
+        Its name, a part of the seed.
+    split : int
+        Number of the split, from 0.
+
+    Examples
+    --------
+    >>> split = split_rows(load_problem("compas"), "compas", 0)
+    >>> len(split.train), len(split.ensemble), len(split.test)
+    (2639, 1319, 1320)
+    """
+    order = _deal(problem, seed_of(dataset, split, "split"))
+    turn = np.arange(len(order)) % 4
+    return Split(*(np.sort(order[np.isin(turn, places)]) for places in ((0, 2), (3,), (1,))))
+
+
+def _deal(problem: Problem, seed: int) -> IntArray:
+    """Return the rows in an order in which every n-th row is a stratified sample: by label and attributes."""
+    y = problem.y
+    level = np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y) if problem.regression else y
+    noise = np.random.default_rng(seed).random(len(y))
+    return np.lexsort((noise, level, *problem.attributes.values()))
