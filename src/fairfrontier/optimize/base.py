@@ -3,13 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import clone, is_classifier
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import has_fit_parameter
 
+from fairfrontier._columns import is_frame
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize.folds import train_test
@@ -33,6 +36,22 @@ def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
     if repeated:
         raise InvalidInputError(f"estimators must have distinct names; got {sorted(repeated)[0]!r} more than once")
     return [(name, model) for name, model in estimators]
+
+
+def as_rows(X: Any) -> Any:
+    """Return X in a form whose rows can be taken and that scikit-learn's models know."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    if nw.dependencies.is_pyarrow_table(X):
+        return nw.from_native(X, eager_only=True).to_numpy()
+    if not (is_frame(X) or isinstance(X, list)):
+        X = np.asarray(X)
+    if getattr(X, "ndim", 2) != 2:
+        raise InvalidInputError(
+            f"X must be 2-D, a row a person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) is "
+            "one row, X.reshape(-1, 1) one feature"
+        )
+    return X
 
 
 def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[str, ...]:

@@ -50,6 +50,13 @@ class StackData:
         """Return the moments of the rows."""
         return StackStatistics.from_arrays(self.H, self.y, self.contrasts, self.weight)
 
+    def contrast_matrix(self) -> FloatArray:
+        """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
+        sums = cell_sums(self.H, self.contrasts.cells, threshold=None, weight=self.weight)
+        rates = self.contrasts.rates(sums.outcome, sums.weight)
+        first, second = self.contrasts.sets.pairs().T
+        return np.asarray(rates[:, first] - rates[:, second])
+
     def value(self, scores: FloatArray, names: Sequence[str] = ()) -> TradeoffPoints:
         """Return the points of stacks with scores (n, p), the best constant model last."""
         regression = self.threshold is None

@@ -46,6 +46,8 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
     sizes = np.bincount(family_of)
     # Penalties are measured against the mean square of the predictions: their units are the user's.
     typical = max(float(np.trace(gram)) / len(gram), 1e-300)
+    # Of a perfect fit only rounding is left, and rounding is no evidence.
+    least_variance = 1e-6 * statistics.y_square / statistics.weight
     variance = 0.7 * statistics.y_square / statistics.weight
     spread = np.bincount(family_of, np.diag(gram))
     penalty = np.maximum(variance * spread / max(0.1 * statistics.y_square, 1e-300), _LEAST * typical)
@@ -54,8 +56,8 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
         inverse = cho_solve(factor, np.eye(len(family_of)), overwrite_b=True, check_finite=False)
         w = inverse @ cross
         determined = sizes - penalty * np.bincount(family_of, np.diag(inverse))
-        residual = max(statistics.y_square - 2.0 * w @ cross + w @ gram @ w, 0.0)
-        variance = residual / max(statistics.weight - determined.sum(), 1.0)
+        residual = statistics.y_square - 2.0 * w @ cross + w @ gram @ w
+        variance = max(residual / max(statistics.weight - determined.sum(), 1.0), least_variance)
         size = np.maximum(np.bincount(family_of, w * w), 1e-300)
         update = np.clip(variance * np.maximum(determined, 1e-6) / size, _LEAST * typical, _LARGEST * typical)
         moved = np.abs(np.log(update / penalty)).max()

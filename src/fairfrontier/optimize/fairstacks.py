@@ -107,6 +107,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
 
     def _validate_target(self, y: Any) -> FloatArray:
         values = validate.column(y, parameter="y")
+        if values.dtype.kind == "f":
+            validate.finite(values, parameter="y")
         check_classification_targets(values)
         kind = type_of_target(values, input_name="y")
         if kind == "multiclass":
@@ -117,6 +119,13 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         label, classes = validate.labels(values)
         self.classes_ = np.array(classes)
         return label.astype(np.float64)
+
+    def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
+        for code, name in enumerate(self.classes_):
+            if weight is not None and weight[target == code].sum() == 0:
+                raise InvalidInputError(
+                    f"sample_weight must leave each class some weight; class {name!r} has none: give it rows that count"
+                )
 
     def _target(self, y: Any) -> NDArray[Any]:
         """Return y as booleans, True for the second class of the fit."""

@@ -1,6 +1,6 @@
 """Folds that hold every group: stratified by label and sensitive attributes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,8 @@ def assign_folds(contrasts: Contrasts, cv: Any, random_state: Any = None) -> Int
     ----------
     contrasts : Contrasts
         Cells and row sets of the rows.
-    cv : int or splitter
-        A number of folds, or an object whose ``split`` gives each row exactly once as test row.
+    cv : int, splitter or list of (train, test)
+        A number of folds, or splits that have each row exactly once as test row.
     random_state : int, RandomState or None
         Seed of the shuffling inside the cells.
 
@@ -37,7 +37,9 @@ def assign_folds(contrasts: Contrasts, cv: Any, random_state: Any = None) -> Int
     cells = contrasts.cells
     n_rows = len(cells.codes)
     if hasattr(cv, "split"):
-        folds = _from_splitter(cv, contrasts, n_rows)
+        folds = _from_splits(cv.split(np.zeros((n_rows, 1)), cells.codes), n_rows, type(cv).__name__)
+    elif isinstance(cv, (list, tuple)):
+        folds = _from_splits(cv, n_rows, "the list")
     else:
         n_folds = _number_of_folds(cv, n_rows)
         noise = check_random_state(random_state).random_sample(n_rows)
@@ -78,15 +80,14 @@ def _number_of_folds(cv: Any, n_rows: int) -> int:
     return int(cv)
 
 
-def _from_splitter(cv: Any, contrasts: Contrasts, n_rows: int) -> IntArray:
+def _from_splits(splits: Iterable[tuple[IntArray, IntArray]], n_rows: int, given: str) -> IntArray:
     folds = np.full(n_rows, -1, dtype=np.intp)
-    cells = contrasts.cells
-    for fold, (_, test) in enumerate(cv.split(np.zeros((n_rows, 1)), cells.codes)):
+    for fold, (_, test) in enumerate(splits):
         if np.any(folds[test] >= 0):
-            raise InvalidInputError(f"cv must give each row once as test row; {cv!r} gives some twice: use a KFold")
+            raise InvalidInputError(f"cv must give each row once as test row; {given} gives some twice: use a KFold")
         folds[test] = fold
     if np.any(folds < 0):
-        raise InvalidInputError(f"cv must give each row once as test row; {cv!r} leaves some out: use a KFold")
+        raise InvalidInputError(f"cv must give each row once as test row; {given} leaves some out: use a KFold")
     return folds
 
 

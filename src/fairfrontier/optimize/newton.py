@@ -69,7 +69,7 @@ class LogisticSolver:
 
     def _line_search(self, beta: FloatArray, step: FloatArray, slope: float) -> float:
         value, length = self._objective(beta), 1.0
-        while length > 1e-10:
+        while length > 1e-15:
             if self._objective(beta + length * step) <= value + _ARMIJO * length * slope:
                 return length
             length /= 2.0

@@ -15,7 +15,7 @@ from fairfrontier.optimize.path import FairPath
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """A solution: coefficients (k + 1,), the constant last, its KKT residual and the iterations it took."""
+    """A solution: coefficients (k + 1,) of the centred design, the constant last, its KKT residual, its iterations."""
 
     beta: FloatArray
     residual: float
@@ -39,9 +39,11 @@ class ConstrainedProblem:
         self.data = data
         self.y = data.y
         self.row_weight = np.ones(len(data.y)) if data.weight is None else data.weight
-        self.design = np.column_stack([data.H, np.ones(len(data.y))])
+        # Centred, so that a move of w leaves the level of the scores to the constant alone.
+        self.mean_h = np.average(data.H, axis=0, weights=data.weight)
+        self.design = np.column_stack([data.H - self.mean_h, np.ones(len(data.y))])
         self.ridge = np.append(alpha * scale**2, 0.0)
-        self.contrasts = data.statistics().contrast_matrix()
+        self.contrasts = data.contrast_matrix()
 
     @property
     def n_coefficients(self) -> int:
@@ -91,7 +93,7 @@ class ConstrainedProblem:
             tau=np.abs(targets).max(axis=1),
             score_bias=bias[:, 0] if single else bias,
             weights=beta[:, :-1],
-            intercept=beta[:, -1],
+            intercept=beta[:, -1] - beta[:, :-1] @ self.mean_h,
             kkt=np.array([one.residual for one in solved]),
         )
 

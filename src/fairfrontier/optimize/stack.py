@@ -1,10 +1,12 @@
 """What the stacking classifier and regressor share: base models, the path, and its value."""
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples as number_of_rows
@@ -99,12 +101,21 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             The fitted stack.
         """
         self._check_parameters()
+        if y is None:
+            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if getattr(y, "ndim", 1) == 2:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its only column is taken",
+                DataConversionWarning,
+                stacklevel=2,
+            )
         n_rows = number_of_rows(X)
         if n_rows == 1:
             raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
         target = self._validate_target(y)
         validate.same_length(len(target), X=n_rows)
         weight = validate.sample_weights(sample_weight, len(target))
+        self._check_weighted_target(target, weight)
         contrasts = self._contrasts(target, sensitive_features)
         rows = np.bincount(contrasts.cells.codes, minlength=contrasts.cells.n_cells)
         self.group_sizes_ = dict(zip(contrasts.sets.names, (contrasts.membership @ rows).tolist(), strict=True))
@@ -164,6 +175,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             self.estimators_ = []
             return self._precomputed(X, fitting=True), None
         validate_data(self, X, skip_check_array=True)
+        X = base.as_rows(X)
         models = base.check_estimators(self.estimators)
         self.names_ = tuple(name for name, _ in models)
         if isinstance(self.cv, str):
@@ -222,8 +234,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         if self._is_precomputed():
             H = self._precomputed(X, fitting=False)
         else:
+            rows = base.as_rows(X)
             validate_data(self, X, skip_check_array=True, reset=False)
-            H = base.predict_matrix(self.estimators_, X, classes=self._base_classes(), n_jobs=self.n_jobs)
+            H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
         if not self.attribute_aware:
             return H
         return np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
@@ -279,7 +292,13 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         return None
 
     def _validate_target(self, y: Any) -> FloatArray:
-        return validate.target(y)
+        return self._target(y)
 
     def _target(self, y: Any) -> NDArray[Any]:
-        return validate.target(y)
+        values = validate.column(y, parameter="y")
+        if values.dtype.kind == "c":
+            raise InvalidInputError("Complex data not supported: y must be real numbers")
+        return validate.target(values)
+
+    def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
+        """Raise if rows that count do not tell what is to be told."""

@@ -56,70 +56,8 @@ class Tuning:
     tried: dict[str, float]
 
 
-class CrossValidation:
-    """Out-of-fold scores of stacks for any ridge and any scales.
-
-    Parameters
-    ----------
-    data : StackData
-        The rows.
-    folds : ndarray of shape (n,)
-        The fold of each row.
-    """
-
-    def __init__(self, data: StackData, folds: IntArray) -> None:
-        self.data = data
-        self.rows = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-        parts = [data.rows(rows).statistics() for rows in self.rows]
-        self.full = StackStatistics.from_chunks(parts)
-        # The other folds' sum: a difference from the total would lose digits.
-        self.train = [StackStatistics.from_chunks(p for p in parts if p is not part) for part in parts]
-
-    def lines(self, scale: FloatArray, alphas: FloatArray) -> list[list["_Lines"]]:
-        """Return, for each fold and each alpha, the affine map from multipliers to held-out scores."""
-        used = np.flatnonzero(np.isfinite(scale))
-        result = []
-        for rows, train in zip(self.rows, self.train, strict=True):
-            factor = RidgeFactor(train.take(used), scale[used])
-            solutions = [factor.at(alpha) for alpha in alphas]
-            columns = np.zeros((len(scale), len(alphas), 1 + factor.contrasts.shape[1]))
-            for i, one in enumerate(solutions):
-                columns[used, i, 0], columns[used, i, 1:] = one.w0, one.U
-            flat = columns.reshape(len(scale), -1)
-            held_out = (self.data.H[rows] @ flat - train.mean_h @ flat).reshape(len(rows), *columns.shape[1:])
-            result.append(
-                [
-                    _Lines(rows, held_out[:, i, 0] + train.mean_y, held_out[:, i, 1:], one)
-                    for i, one in enumerate(solutions)
-                ]
-            )
-        return result
-
-    def scores(self, folds: Sequence["_Lines"], targets: Callable[[RidgeSolution], FloatArray]) -> FloatArray:
-        """Return the out-of-fold scores (n, p) at the targets that each fold's solution gives."""
-        parts = [line.scores(targets(line.solution)) for line in folds]
-        result = np.empty((len(self.data.y), parts[0].shape[1]))
-        for line, part in zip(folds, parts, strict=True):
-            result[line.rows] = part
-        return result
-
-
-@dataclass(frozen=True, eq=False)
-class _Lines:
-    """Held-out rows of a fold: scores are start + directions·multipliers."""
-
-    rows: IntArray
-    start: FloatArray
-    directions: FloatArray
-    solution: RidgeSolution
-
-    def scores(self, targets: FloatArray) -> FloatArray:
-        return self.start[:, None] + self.directions @ self.solution.multipliers(targets).T
-
-
 def tune(
-    data: StackData,
-    folds: IntArray,
+    validation: CrossValidation,
     *,
     alphas: FloatArray,
     family_of: IntArray,
@@ -132,10 +70,8 @@ def tune(
 
     Parameters
     ----------
-    data : StackData
-        The rows.
-    folds : ndarray of shape (n,)
-        The fold of each row.
+    validation : CrossValidation
+        The folds.
     alphas : ndarray of shape (a,)
         The ridges to try.
     family_of : ndarray of shape (k,)
@@ -154,21 +90,22 @@ def tune(
     Tuning
         The best choice.
     """
-    validation = CrossValidation(data, folds)
     candidates = _candidates(validation.full, family_of, family_scales, alphas)
+    trials = [validation.trials(scale, grid) for _, scale, grid in candidates]
+    # All at once: where the rows are on a disk, one pass over them values every trial.
+    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points, None)))
     tried: dict[str, float] = {}
-    best: dict[str, tuple[float, FloatArray, list[_Lines]]] = {}
-    for name, scale, grid in candidates:
-        lines = validation.lines(scale, grid)
-        values = [_value(validation, [fold[i] for fold in lines], path, n_points, weight) for i in range(len(grid))]
-        smooth = _smooth(np.array(values))
+    best: dict[str, tuple[Trial, TradeoffPoints]] = {}
+    for (name, _, _), of_name in zip(candidates, trials, strict=True):
+        points = [next(valued) for _ in of_name]
+        # Rounded, so that equals are equal whatever the order of the sums behind them.
+        smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
-        tried[name] = float(smooth[i])
-        best[name] = (float(grid[i]), scale, [fold[i] for fold in lines])
-    alpha, scale, chosen = best[max(tried, key=lambda name: tried[name])]
-    positions = _positions(validation, chosen, n_points, weight) if path == "signed" else None
-    scores = validation.scores(chosen, _targets(path, n_points, positions))
-    return Tuning(alpha, scale, positions, data.value(scores), validation.full, tried)
+        tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
+    trial, on_ray = best[max(tried, key=lambda name: tried[name])]
+    positions = _positions(on_ray, validation.full, n_points, weight) if path == "signed" else None
+    (points,) = validation.values([trial], _targets(path, n_points, positions)) if path == "signed" else [on_ray]
+    return Tuning(trial.alpha, trial.scale, positions, points, validation.full, tried)
 
 
 def _candidates(
@@ -198,17 +135,6 @@ def _targets(path: str, n_points: int, positions: FloatArray | None) -> Callable
     return lambda solution: ray * solution.b0
 
 
-def _value(
-    validation: CrossValidation,
-    folds: Sequence[_Lines],
-    path: str,
-    n_points: int,
-    weight: Weight | Callable[[float], float] | None,
-) -> float:
-    points = validation.data.value(validation.scores(folds, _targets(path, n_points, None)))
-    return fauc(points.frontier(), weight)
-
-
 def _smooth(values: FloatArray) -> FloatArray:
     """Average each value with its neighbours: FAUC is a noisy function of alpha, its mean is a smooth one."""
     if len(values) < 3:
@@ -218,8 +144,8 @@ def _smooth(values: FloatArray) -> FloatArray:
 
 
 def _positions(
-    validation: CrossValidation,
-    folds: Sequence[_Lines],
+    points: TradeoffPoints,
+    full: StackStatistics,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
 ) -> FloatArray:
@@ -231,15 +157,10 @@ def _positions(
     the out-of-fold bias, from the largest bias that the weight counts to a little beyond the fairest position; the
     margins are two standard errors of a difference of rates.
     """
-    points = validation.data.value(validation.scores(folds, _targets("signed", n_points, None)))
     bias = points.sets.largest_gap(points.rates)[:-1]
     levels = np.linspace(0.0, 1.0, 201)
     least = levels[max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)]
-    data = validation.data
-    sizes = data.contrasts.membership @ np.bincount(
-        data.contrasts.cells.codes, data.weight, minlength=data.contrasts.cells.n_cells
-    )
-    margin = 2.0 * float(np.sqrt((0.25 / np.sort(sizes)[:2]).sum()))
+    margin = 2.0 * float(np.sqrt((0.25 / np.sort(full.set_weight)[:2]).sum()))
     return place(bias, 1.0 - least + margin, margin, n_points)
 
 
