@@ -108,6 +108,14 @@ def test_attribute_with_one_group_or_far_too_many(tmp_path, refused):
     assert "got 80 different values: put them into bands" in refused(written(tmp_path, frame))
 
 
+def test_far_too_many_combinations_of_groups(tmp_path, refused):
+    rng = np.random.default_rng(0)
+    frame = good(800).assign(sex=rng.integers(0, 9, 800), race=rng.integers(0, 9, 800))
+    path = written(tmp_path, frame)
+    message = refused(path, "--sensitive", "race", "--sensitive-mode", "intersectional")
+    assert "--sensitive-mode intersectional must make at most 50 groups; got 81" in message
+
+
 def test_scores_as_text(tmp_path, refused):
     frame = good().astype({"m_a": object})
     frame.loc[3, "m_a"] = "high"
@@ -154,7 +162,7 @@ def test_a_model_named_constant(tmp_path, refused):
     ("options", "message"),
     [
         (["--weight", "steep:0.8"], "--weight must be 'uniform'"),
-        (["--weight", "step:1.5"], "--weight step:1.5: minimum must be in [0, 1)"),
+        (["--weight", "step:1.5"], "--weight step:1.5: minimum must be in [0, 1"),
         (["--fairness", "demografic_parity"], "did you mean 'demographic_parity'?"),
         (["--accuracy", "acuracy"], "did you mean 'accuracy'?"),
         (["--threshold", "1.5"], "--threshold must be in [0, 1]"),

@@ -9,6 +9,7 @@ from fairfrontier._cli import console as terminal
 from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
 from fairfrontier._cli.options import parse_delimiter
 from fairfrontier._cli.output import check_output, writing
+from fairfrontier._cli.reproduce import reproduce
 from fairfrontier._cli.request import Request
 from fairfrontier._cli.stacking import Operating
 from fairfrontier._version import __version__
@@ -175,3 +176,6 @@ def demo(
 def datasets() -> None:
     """List the embedded data sets: rows, features, base rate of each group, and the gap."""
     terminal.print_datasets(terminal.make_console())
+
+
+app.command()(reproduce)

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from fairfrontier._cli.options import parse_weight
-from fairfrontier._cli.read import AuditData, read_data
+from fairfrontier._cli.read import MAX_GROUPS, AuditData, read_data
 from fairfrontier._cli.tables import open_file, shown
 from fairfrontier._validation import number, one_of
+from fairfrontier.exceptions import GroupError
 from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify.weights import Weight
 from fairfrontier.report import Settings
@@ -54,7 +55,7 @@ class Request:
 
 def read(request: Request) -> AuditData:
     """Read the request's file."""
-    return read_data(
+    data = read_data(
         open_file(request.file, delimiter=request.delimiter),
         label=request.label,
         sensitive=request.sensitive,
@@ -63,6 +64,14 @@ def read(request: Request) -> AuditData:
         accuracy=request.accuracy,
         threshold=request.threshold,
     )
+    if request.sensitive_mode == "intersectional":
+        combinations = len(set(zip(*data.sensitive.values(), strict=True)))
+        if combinations > MAX_GROUPS:
+            raise GroupError(
+                f"--sensitive-mode intersectional must make at most {MAX_GROUPS} groups; got {combinations}: name "
+                "fewer attributes, or put their values into bands"
+            )
+    return data
 
 
 def settings_of(request: Request, data: AuditData, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:

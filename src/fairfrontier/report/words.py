@@ -101,6 +101,11 @@ def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
     ]
 
 
+def _group(attribute: str, group: str) -> list[Piece]:
+    # Two names: characters in one that turn the direction of writing must not reach the other.
+    return [name(attribute), text("="), name(group)]
+
+
 def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
     """Say whether a model (the recommended one, or the most accurate) meets the four-fifths rule."""
     pieces: list[Piece] = []
@@ -118,8 +123,8 @@ def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
             pieces += [text("nobody, so that the four-fifths rule says nothing about "), name(rule["attribute"])]
             pieces.append(text("."))
             continue
-        pieces += [figure(percent(low["rate"])), text(" of "), name(f"{rule['attribute']}={low['group']}")]
-        pieces += [text(" and "), figure(percent(high["rate"])), text(" of ")]
-        pieces += [name(f"{rule['attribute']}={high['group']}"), text(": the ratio "), figure(level(rule["ratio"]))]
+        pieces += [figure(percent(low["rate"])), text(" of "), *_group(rule["attribute"], low["group"]), text(" and ")]
+        pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
+        pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
         pieces.append(text(" meets the four-fifths rule." if rule["passes"] else " is below four fifths."))
     return pieces

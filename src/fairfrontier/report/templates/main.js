@@ -9,6 +9,7 @@
     const minimum = Number(state.values.minFairness.toFixed(3));
     holder.append(`With fairness at least ${minimum}, `);
     if (best === null) {
+      delete holder.dataset.model;
       holder.append("none of the models shown is fair enough.");
       return;
     }
