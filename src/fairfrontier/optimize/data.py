@@ -57,6 +57,10 @@ class StackData:
         first, second = self.contrasts.sets.pairs().T
         return np.asarray(rates[:, first] - rates[:, second])
 
+    def value_stacks(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
+        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
+        return self.value(self.H @ weights.T + intercept)
+
     def value(self, scores: FloatArray, names: Sequence[str] = ()) -> TradeoffPoints:
         """Return the points of stacks with scores (n, p), the best constant model last."""
         regression = self.threshold is None

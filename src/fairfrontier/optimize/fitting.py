@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import expit
@@ -16,7 +16,9 @@ from fairfrontier.optimize.newton import LogisticSolver
 from fairfrontier.optimize.path import FairPath, RidgeFactor, RidgeSolution, paper_penalties, signed_targets
 from fairfrontier.optimize.problem import ConstrainedProblem
 from fairfrontier.optimize.qp import HingeSolver
+from fairfrontier.optimize.statistics import StackStatistics
 from fairfrontier.optimize.tuning import Tuning, tune
+from fairfrontier.optimize.validation import CrossValidation
 from fairfrontier.quantify.fauc import fauc
 from fairfrontier.quantify.weights import Weight
 
@@ -71,9 +73,19 @@ class FittedPath:
     at_tau: FairPath | None = None
 
 
+class Rows(Protocol):
+    """Where the rows of a squared-loss stack are: in memory or in chunks."""
+
+    def statistics(self) -> StackStatistics:
+        """Return the moments of the rows."""
+
+    def value_stacks(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
+        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
+
+
 def fit_squared(
-    data: StackData,
-    folds: IntArray | None,
+    data: Rows,
+    validation: CrossValidation | None,
     *,
     alphas: FloatArray,
     family_of: IntArray,
@@ -82,12 +94,11 @@ def fit_squared(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
 ) -> FittedPath:
-    """Fit the closed-form path; without `folds` at ``alphas[0]`` and given scales."""
+    """Fit the closed-form path; without `validation` at ``alphas[0]`` and given scales."""
     tuning: Tuning | None = None
-    if folds is not None:
+    if validation is not None:
         tuning = tune(
-            data,
-            folds,
+            validation,
             alphas=alphas,
             family_of=family_of,
             family_scales=family_scales,
@@ -110,7 +121,7 @@ def fit_squared(
         targets = signed_targets(solution.b0, n_points) if placed is None else placed[:, None] * solution.b0
         positions = np.linspace(1.0, -1.0, n_points) if placed is None else placed
     path = _widen(factor.path(solution, targets), used, len(scale))
-    points = tuning.points if tuning is not None else data.value(data.H @ path.weights.T + path.intercept)
+    points = tuning.points if tuning is not None else data.value_stacks(path.weights, path.intercept)
     tried = {} if tuning is None else tuning.tried
     return FittedPath(
         path, positions, _widen_solution(solution, used, len(scale)), alpha, scale, points, tuning is not None, tried

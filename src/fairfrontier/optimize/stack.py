@@ -25,6 +25,7 @@ from fairfrontier.optimize.folds import assign_folds, check_classes
 from fairfrontier.optimize.operating import OperatingPoint
 from fairfrontier.optimize.path import TAU_ADVICE
 from fairfrontier.optimize.settings import families, indicators, ridge_scales, ridges
+from fairfrontier.optimize.validation import RowsValidation
 from fairfrontier.quantify.weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -218,7 +219,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         used = folds if tuned else None
         if squared:
             family_of = families(self.names_, n_free)
-            fitted = fit_squared(data, used, family_of=family_of, family_scales=scales, **common)
+            validation = None if used is None else RowsValidation(data, used)
+            fitted = fit_squared(data, validation, family_of=family_of, family_scales=scales, **common)
         else:
             fitted = fit_iterative(data, used, loss=self.loss, scale=scales, tau=self.tau, **common)
         self._fitted = fitted

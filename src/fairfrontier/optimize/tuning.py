@@ -1,21 +1,21 @@
 """Choose the ridge, the family scales and the targets of a path by cross-validated FAUC.
 
-One symmetric eigendecomposition per fold serves every α, and every fold's Gram matrix is a sum of the other folds'. The
-scores along a path are affine in its multipliers, so that k models shrink to 1 + m columns before anything is valued.
+Where the rows are, in memory or in chunks, only the `CrossValidation` knows.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify.points import TradeoffPoints
-from fairfrontier.optimize.data import StackData
 from fairfrontier.optimize.evidence import evidence_scales
-from fairfrontier.optimize.path import RidgeFactor, RidgeSolution, paper_penalties
+from fairfrontier.optimize.path import paper_penalties
 from fairfrontier.optimize.statistics import StackStatistics
+from fairfrontier.optimize.validation import CrossValidation, Targets, Trial
 from fairfrontier.quantify.fauc import fauc
 from fairfrontier.quantify.weights import Weight, as_weight
 
@@ -104,8 +104,8 @@ def tune(
         tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
     trial, on_ray = best[max(tried, key=lambda name: tried[name])]
     positions = _positions(on_ray, validation.full, n_points, weight) if path == "signed" else None
-    (points,) = validation.values([trial], _targets(path, n_points, positions)) if path == "signed" else [on_ray]
-    return Tuning(trial.alpha, trial.scale, positions, points, validation.full, tried)
+    (final,) = validation.values([trial], _targets(path, n_points, positions)) if path == "signed" else [on_ray]
+    return Tuning(trial.alpha, trial.scale, positions, final, validation.full, tried)
 
 
 def _candidates(
@@ -126,7 +126,7 @@ def _candidates(
     return result
 
 
-def _targets(path: str, n_points: int, positions: FloatArray | None) -> Callable[[RidgeSolution], FloatArray]:
+def _targets(path: str, n_points: int, positions: FloatArray | None) -> Targets:
     """Return the function from a solution to its targets (p, m)."""
     if path == "paper":
         penalties = paper_penalties(n_points)
