@@ -270,10 +270,11 @@ class TestNearlyEqualLevels:
         assert ff.fauc(ff.taf_curve(f, [0.9, 0.1], interpolate=True)) == pytest.approx(0.81, abs=1e-12)
 
     def test_signed_hull(self):
-        rates = np.array([[0.3, 0.0], [np.nextafter(0.3, 0.0), 0.0], [0.5, 0.5]])
-        curve = points_from_rates(rates, ONE_CONTRAST, np.array([0.9, 0.1, 0.0]), tuple("abc")).frontier("signed")
-        assert np.all(np.diff(curve.fairness) > 0)
-        assert ff.fauc(curve) == pytest.approx(0.9 * 0.7 + 0.3 * 0.45, abs=1e-9)
+        rates = np.array([[0.3, 0.0], [np.nextafter(0.3, 1.0), 0.0]])
+        points = points_from_rates(rates, ONE_CONTRAST, np.array([0.1, 0.9]), ("low", "high"))
+        curve = points.frontier("signed")
+        assert curve.fairness.tolist() == points.fairness[:1].tolist()
+        assert curve.accuracy.tolist() == [0.9]
 
     def test_denormal_levels(self):
         curve = ff.taf_curve([0.0, 5e-324, 1.0], [1.0, 0.5, 0.5], interpolate=True)
