@@ -81,13 +81,12 @@ class KeyedSums:
                 "once: give the masks as columns of sensitive_features"
             )
         label = None if self.keys[0][0] is None else validate.labels([key[0] for key in self.keys])[0]
-        groups = {name: [key[1 + i] for key in self.keys] for i, name in enumerate(self.attributes)}
-        attributes = validate.attributes(groups, len(self.keys))
+        attributes = validate.attributes(self.groups(), len(self.keys))
         return build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode)
 
-    def classes(self) -> tuple[Any, Any]:
-        """Return the two classes of the label."""
-        return validate.labels([key[0] for key in self.keys])[1]
+    def groups(self) -> dict[str, list[Any]]:
+        """Return the group of each cell in each attribute."""
+        return {name: [key[1 + i] for key in self.keys] for i, name in enumerate(self.attributes)}
 
     def in_order(self, contrasts: Contrasts, all_keys: Sequence[Key]) -> CellSums:
         """Return the sums in the order of the cells of `contrasts`, which were built from `all_keys`."""

@@ -21,9 +21,19 @@ class OperatingPoint:
     path_: FairPath
     points_: TradeoffPoints
     weight: Any
-    loss: str
     tau: float | None
+    loss: str
     _fitted: FittedPath
+
+    def _keep(self, fitted: FittedPath) -> None:
+        """Keep a fitted path, and go to the operating point that was asked for."""
+        self._fitted = fitted
+        self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
+        self.points_, self.cv_fauc_ = fitted.points, fitted.tried
+        if self.tau is None:
+            self._operate(self._best_position())
+        else:
+            self._operate_at_tau(float(self.tau))
 
     def _best_position(self) -> int:
         """Return the point of the path that, alone with the constant model, has the largest FAUC."""

@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import dask_chunks, is_dask
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.points import TradeoffPoints, contrasts_for_fit, tradeoff_points
 from fairfrontier.metrics.contrasts import Contrasts
 from fairfrontier.optimize import base
+from fairfrontier.optimize.chunked_fit import ChunkedFit
 from fairfrontier.optimize.data import StackData
 from fairfrontier.optimize.fitting import LINKS, fit_iterative, fit_squared
 from fairfrontier.optimize.folds import assign_folds, check_classes
@@ -31,7 +33,7 @@ from fairfrontier.quantify.weights import StepWeight, as_weight
 DEFAULT_WEIGHT = StepWeight(0.8)
 
 
-class BaseFairStacks(OperatingPoint, BaseEstimator):
+class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
@@ -88,7 +90,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Features; with precomputed predictions the matrix H (n, k) or a dataframe of it.
+            Features; with precomputed predictions the matrix H (n, k) or a dataframe of it. With precomputed
+            predictions X, y and the rest may be Dask collections: see `fit_chunks`.
         y : array-like of shape (n,)
             The target.
         sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
@@ -101,6 +104,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self
             The fitted stack.
         """
+        if is_dask(X, y, sensitive_features, sample_weight):
+            parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
         if y is None:
             raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
@@ -223,13 +229,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             fitted = fit_squared(data, validation, family_of=family_of, family_scales=scales, **common)
         else:
             fitted = fit_iterative(data, used, loss=self.loss, scale=scales, tau=self.tau, **common)
-        self._fitted = fitted
-        self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
-        self.points_, self.cv_fauc_ = fitted.points, fitted.tried
-        if self.tau is None:
-            self._operate(self._best_position())
-        else:
-            self._operate_at_tau(float(self.tau))
+        self._keep(fitted)
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")
