@@ -7,38 +7,75 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 - optimize it by stacking the models under a bias constraint: `FairStacksClassifier`, `FairStacksRegressor`.
 """
 
+from fairfrontier import datasets, exceptions, learners
 from fairfrontier._version import __version__
-from fairfrontier.identify import TAFCurve, TAFDisplay, TradeoffPoints, taf_curve, tradeoff_points
+from fairfrontier.identify import (
+    TAFCurve,
+    TAFDisplay,
+    TradeoffPoints,
+    taf_curve,
+    tradeoff_points,
+)
 from fairfrontier.optimize import (
     FairPath,
     FairStacksClassifier,
     FairStacksRegressor,
+    RandomizedMixture,
     StackStatistics,
     certify,
     generalization_bound,
     score_decision_diagnostics,
 )
-from fairfrontier.persistence import load, save
+from fairfrontier.persistence import (
+    load,
+    save,
+)
 from fairfrontier.quantify import (
+    Choice,
+    Elicitation,
+    FAUCComparison,
+    FAUCInterval,
+    FAUCSensitivity,
     PointWeight,
     PowerWeight,
+    Questionnaire,
+    Requirement,
+    SensitivityDisplay,
     StepWeight,
     TabulatedWeight,
+    TAFBands,
     UniformWeight,
     Weight,
+    compare_fauc,
     composite_fauc,
+    elicit_weight,
     fauc,
+    fauc_interval,
     fauc_score,
+    fauc_sensitivity,
+    fit_answers,
+    honest_taf,
+    taf_bands,
 )
 
 __all__ = [
+    "Choice",
+    "Elicitation",
+    "FAUCComparison",
+    "FAUCInterval",
+    "FAUCSensitivity",
     "FairPath",
     "FairStacksClassifier",
     "FairStacksRegressor",
     "PointWeight",
     "PowerWeight",
+    "Questionnaire",
+    "RandomizedMixture",
+    "Requirement",
+    "SensitivityDisplay",
     "StackStatistics",
     "StepWeight",
+    "TAFBands",
     "TAFCurve",
     "TAFDisplay",
     "TabulatedWeight",
@@ -47,13 +84,23 @@ __all__ = [
     "Weight",
     "__version__",
     "certify",
+    "compare_fauc",
     "composite_fauc",
+    "datasets",
+    "elicit_weight",
+    "exceptions",
     "fauc",
+    "fauc_interval",
     "fauc_score",
+    "fauc_sensitivity",
+    "fit_answers",
     "generalization_bound",
+    "honest_taf",
+    "learners",
     "load",
     "save",
     "score_decision_diagnostics",
+    "taf_bands",
     "taf_curve",
     "tradeoff_points",
 ]

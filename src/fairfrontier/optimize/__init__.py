@@ -2,6 +2,7 @@
 
 from fairfrontier.optimize.decisions import DecisionPath
 from fairfrontier.optimize.fairstacks import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.optimize.mixture import RandomizedMixture
 from fairfrontier.optimize.path import FairPath
 from fairfrontier.optimize.solve import solve_stack
 from fairfrontier.optimize.statistics import StackStatistics
@@ -12,6 +13,7 @@ __all__ = [
     "FairPath",
     "FairStacksClassifier",
     "FairStacksRegressor",
+    "RandomizedMixture",
     "StackStatistics",
     "certify",
     "generalization_bound",
