@@ -12,7 +12,7 @@ from fairfrontier.identify.points import CONSTANT, TradeoffPoints, points_from_r
 from fairfrontier.metrics.accuracy import ACCURACY_MEASURES
 from fairfrontier.metrics.cells import cell_sums
 from fairfrontier.metrics.contrasts import Contrasts
-from fairfrontier.optimize.statistics import StackStatistics
+from fairfrontier.optimize.statistics import StackStatistics, differences
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +54,7 @@ class StackData:
         """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
         sums = cell_sums(self.H, self.contrasts.cells, threshold=None, weight=self.weight)
         rates = self.contrasts.rates(sums.outcome, sums.weight)
-        first, second = self.contrasts.sets.pairs().T
-        return np.asarray(rates[:, first] - rates[:, second])
+        return differences(rates, self.contrasts.sets, self.H.std(axis=0))
 
     def value_stacks(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
         """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""

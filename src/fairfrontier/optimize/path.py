@@ -18,7 +18,7 @@ from scipy.optimize import nnls
 
 from fairfrontier._validation import FloatArray, number
 from fairfrontier.exceptions import InfeasibleError
-from fairfrontier.optimize.statistics import StackStatistics
+from fairfrontier.optimize.statistics import ROUNDING, StackStatistics
 
 TAU_ADVICE = "; the smallest feasible tau is 0, a score without bias"
 # Relative size below which an eigenvalue is rounding: the models are collinear in that direction.
@@ -73,6 +73,8 @@ class RidgeFactor:
         scaled = statistics.gram / np.outer(scale, scale)
         self.values, self.vectors = eigh(scaled, driver="evd", overwrite_a=True, check_finite=False)
         self.values = np.maximum(self.values, 0.0)
+        # What centring leaves of models that are constant.
+        self._rounding = statistics.weight * float(np.square(ROUNDING * statistics.mean_h / scale).sum())
         self.contrasts = statistics.contrast_matrix()
         self._cross = self.vectors.T @ (statistics.cross / scale)
         self._contrasts = self.vectors.T @ (self.contrasts / scale[:, None])
@@ -80,8 +82,8 @@ class RidgeFactor:
     def inverse_values(self, alpha: float) -> FloatArray:
         """Return the eigenvalues of (Gram + α/2)⁻¹; directions without any curvature stay unused."""
         curvature = self.values + alpha / 2.0
-        tiny = _RANK * max(float(self.values[-1]), alpha / 2.0, 1e-300)
-        return np.where(curvature > tiny, 1.0 / np.maximum(curvature, tiny), 0.0)
+        tiny = max(_RANK * max(float(self.values[-1]), alpha / 2.0), self._rounding)
+        return np.asarray(np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > tiny))
 
     def at(self, alpha: float, debias_alpha: float | None = None) -> "RidgeSolution":
         """Return the stack at `alpha` and the direction in which it is debiased.

@@ -18,6 +18,8 @@ from fairfrontier.metrics.contrasts import Contrasts, RowSets
 
 # Elements of a block of predictions that is centred at once: the rows need never be in memory twice.
 _BLOCK = 2**22
+# Relative size of the rounding in a mean.
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,9 +150,8 @@ class StackStatistics:
                     f"sensitive_features must leave no group empty; the row set {name!r} has no weight: "
                     "merge small groups or use another fairness measure"
                 )
-        rates = self.set_h / self.set_weight[:, None]
-        first, second = self.sets.pairs().T
-        return np.asarray((rates[first] - rates[second]).T)
+        spread = np.sqrt(np.diag(self.gram) / self.weight)
+        return differences((self.set_h / self.set_weight[:, None]).T, self.sets, spread)
 
     def take(self, models: NDArray[np.intp]) -> "StackStatistics":
         """Return the statistics of some of the base models."""
@@ -165,3 +166,21 @@ class StackStatistics:
             self.set_h[:, models],
             self.sets,
         )
+
+
+def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
+    """Return the differences (k, m) of means (k, s) on each contrast; those that are mere rounding are zero.
+
+    Parameters
+    ----------
+    means : ndarray of shape (k, s)
+        Mean prediction of each model in each row set.
+    sets : RowSets
+        The row sets and how they are compared.
+    spread : ndarray of shape (k,)
+        Standard deviation of each model's predictions.
+    """
+    first, second = sets.pairs().T
+    gap = means[:, first] - means[:, second]
+    size = np.abs(means).max(axis=1) + spread
+    return np.where(np.abs(gap) > ROUNDING * size[:, None], gap, 0.0)

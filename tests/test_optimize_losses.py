@@ -1,0 +1,186 @@
+"""Logistic and hinge stacks against cvxpy (Clarabel), and their certificates."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+from fairfrontier import FairStacksClassifier
+from fairfrontier._validation import attributes
+from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
+from fairfrontier.metrics.contrasts import build_contrasts
+from fairfrontier.optimize.data import StackData
+from fairfrontier.optimize.newton import LogisticSolver
+from fairfrontier.optimize.problem import ConstrainedProblem
+from fairfrontier.optimize.qp import HingeSolver
+
+
+def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=False, offset=0.0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, n)
+    label = rng.random(n) < 0.3 + 0.4 * group / groups
+    H = label[:, None] * rng.uniform(0.2, 0.6, k) + 0.2 * group[:, None] + rng.normal(0, 0.4, (n, k)) + offset
+    contrasts = build_contrasts(fairness, label=label, attributes=attributes(group, n))
+    weight = rng.uniform(0.1, 2.0, n) if weighted else None
+    return StackData(H, label.astype(float), contrasts, 0.5, weight)
+
+
+def by_cvxpy(data, loss, alpha, scale, target):
+    k = data.H.shape[1]
+    w, constant = cp.Variable(k), cp.Variable()
+    eta = data.H @ w + constant
+    weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    each = (
+        cp.logistic(eta) - cp.multiply(data.y, eta) if loss == "log" else cp.pos(1 - cp.multiply(2 * data.y - 1, eta))
+    )
+    objective = weight @ each + alpha / 2 * cp.sum_squares(cp.multiply(scale, w))
+    B = data.statistics().contrast_matrix()
+    limits = [] if target is None else [B.T @ w == target]
+    tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+    cp.Problem(cp.Minimize(objective), limits).solve(solver=cp.CLARABEL, **tight)
+    return w.value, float(constant.value)
+
+
+def solve(data, loss, alpha, scale, shares):
+    problem = ConstrainedProblem(data, alpha, scale)
+    if loss == "log":
+        solver = LogisticSolver(problem)
+        start = solver.unconstrained()
+        return solver.path(np.outer(shares, problem.bias(start.beta)), start)
+    hinge = HingeSolver(problem)
+    return hinge.path(np.outer(shares, problem.bias(hinge.unconstrained())))
+
+
+CASES = [
+    pytest.param({}, id="plain"),
+    pytest.param({"weighted": True}, id="weighted"),
+    pytest.param({"groups": 3}, id="three dependent contrasts"),
+    pytest.param({"fairness": "equalized_odds"}, id="two contrasts"),
+    pytest.param({"offset": 100.0}, id="far from zero"),
+]
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("options", CASES)
+def test_path_is_the_solvers(loss, options):
+    data = rows(1, **options)
+    scale = np.array([1.0, 0.5, 2.0, 1.0])
+    path = solve(data, loss, 2.0, scale, [1.0, 0.4, 0.0, -1.0])
+    for i in range(len(path)):
+        w, constant = by_cvxpy(data, loss, 2.0, scale, np.atleast_1d(path.target[i]))
+        np.testing.assert_allclose(path.weights[i], w, atol=1e-6)
+        # A constant far away is a small error of the weights times a hundred.
+        np.testing.assert_allclose(path.intercept[i], constant, atol=1e-4 if "offset" in options else 1e-6)
+    np.testing.assert_allclose(path.score_bias, path.target, atol=1e-8)
+    assert path.kkt.max() < 1e-6
+    free, _ = by_cvxpy(data, loss, 2.0, scale, None)
+    np.testing.assert_allclose(path.weights[0], free, atol=1e-6)
+
+
+def test_unconstrained_logistic_stack_is_scikit_learns():
+    data = rows(2)
+    path = solve(data, "log", 0.5, np.ones(4), [1.0])
+    other = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000).fit(data.H, data.y)
+    np.testing.assert_allclose(path.weights[0], other.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(path.intercept[0], other.intercept_[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_degenerate_collections(loss):
+    data = rows(3, n=40)
+    twice = StackData(np.column_stack([data.H, data.H]), data.y, data.contrasts)
+    one, two = solve(data, loss, 1.0, np.ones(4), [1.0, 0.0]), solve(twice, loss, 2.0, np.ones(8), [1.0, 0.0])
+    np.testing.assert_allclose(two.weights[:, :4] + two.weights[:, 4:], one.weights, atol=1e-6)
+    many = rows(4, n=30, k=60)
+    assert solve(many, loss, 1.0, np.ones(60), [1.0, 0.0, -1.0]).kkt.max() < 1e-6
+    codes = data.contrasts.cells.attributes[0].codes
+    unbiased = data.H.copy()
+    for g in (0, 1):
+        unbiased[codes == g] -= unbiased[codes == g].mean(axis=0)
+    flat = StackData(unbiased, data.y, data.contrasts)
+    path = solve(flat, loss, 1.0, np.ones(4), [1.0, 0.0])
+    np.testing.assert_allclose(path.weights[0], path.weights[1], atol=1e-7)
+    with pytest.raises(InfeasibleError, match="some stack of these models has"):
+        ConstrainedProblem(flat, 1.0, np.ones(4)).constraint_values(np.array([0.1]))
+
+
+def test_separable_labels_without_a_ridge_stay_finite():
+    data = rows(5)
+    separable = StackData(np.column_stack([data.H, data.y]), data.y, data.contrasts)
+    path = solve(separable, "log", 1e-6, np.ones(5), [1.0, 0.0])
+    assert np.isfinite(path.weights).all()
+    scores = separable.H @ path.weights[0] + path.intercept[0]
+    assert np.array_equal(scores > 0, data.y > 0.5)
+
+
+def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
+    problem = ConstrainedProblem(rows(6), 1.0, np.ones(4))
+    start = LogisticSolver(problem).unconstrained()
+    solver = LogisticSolver(problem, tolerance=1e-9, max_iterations=1)
+    message = (
+        r"loss='log' stopped with a KKT residual of \d.*e-\d+, above the tolerance 1e-09, after 1 iterations: use a"
+    )
+    with pytest.warns(ConvergenceWarning, match=message):
+        path = solver.path(-2.0 * problem.bias(start.beta)[None, :], start)
+    assert path.kkt[0] > 1e-9
+
+
+def test_a_stopped_interior_point_method_warns_too():
+    solver = HingeSolver(ConstrainedProblem(rows(7), 1.0, np.ones(4)), max_iterations=3)
+    message = r"loss='hinge' stopped with a KKT residual of .*, above the tolerance 1e-06, after 3 iterations"
+    with pytest.warns(ConvergenceWarning, match=message):
+        solver.path(np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+class TestEstimator:
+    def fit(self, loss, **options):
+        data = rows(8)
+        group = data.contrasts.cells.attributes[0].codes
+        model = FairStacksClassifier(loss=loss, **{"alpha": 2.0, "n_points": 9, **options})
+        return model.fit(data.H, data.y, sensitive_features=group), data, group
+
+    def test_tau_is_solved_exactly(self, loss):
+        free, data, _ = self.fit(loss)
+        tau = 0.37 * free.path_.tau[0]
+        model, *_ = self.fit(loss, tau=tau)
+        w, constant = by_cvxpy(data, loss, 2.0, np.ones(4), np.sign(free.path_.target[:1]) * tau)
+        np.testing.assert_allclose(model.weights_, w, atol=1e-6)
+        np.testing.assert_allclose(model.intercept_, constant, atol=1e-6)
+        same, *_ = self.fit(loss, tau=10.0)
+        np.testing.assert_allclose(same.weights_, free.path_.weights[0], atol=1e-6)
+
+    def test_between_two_points_the_bias_is_exact_and_the_loss_nearly(self, loss):
+        model, data, _ = self.fit(loss)
+        B = data.statistics().contrast_matrix()[:, 0]
+        for target in (0.61 * model.path_.target[0], -0.33 * model.path_.target[0], model.path_.target[3]):
+            there = model.at(target=target)
+            assert there.weights_ @ B == pytest.approx(target, abs=1e-8)
+            w, _ = by_cvxpy(data, loss, 2.0, np.ones(4), np.array([target]))
+            np.testing.assert_allclose(there.weights_, w, atol=0.05)
+        with pytest.raises(InfeasibleError, match=f"target must lie on the path with loss='{loss}'"):
+            model.at(target=2.0 * model.path_.target[0])
+
+    def test_scores_have_the_losses_link(self, loss):
+        model, data, _ = self.fit(loss)
+        eta = data.H @ model.path_.weights.T + model.path_.intercept
+        expected = 1 / (1 + np.exp(-eta)) if loss == "log" else (1 + eta) / 2
+        np.testing.assert_allclose(model.predict_path(data.H), expected, atol=1e-12)
+        assert np.array_equal(model.predict(data.H), (data.H @ model.weights_ + model.intercept_ > 0).astype(float))
+
+    def test_tuning_tries_every_alpha_given(self, loss):
+        model, data, group = self.fit(loss, alpha="cv", alphas=[0.5, 50.0, 5000.0], n_points=4, cv=3, random_state=0)
+        assert model.alpha_ in (0.5, 50.0, 5000.0)
+        best = model.cv_fauc_["common"]
+        for alpha in (0.5, 50.0, 5000.0):
+            one, *_ = self.fit(loss, alpha="cv", alphas=[alpha], n_points=4, cv=3, random_state=0)
+            assert one.cv_fauc_["common"] <= best + 1e-12
+
+    def test_paper_path_stops_at_no_bias(self, loss):
+        model, *_ = self.fit(loss, path="paper", n_points=5)
+        np.testing.assert_allclose(model.path_.target / model.path_.target[0], [1, 0.75, 0.5, 0.25, 0], atol=1e-12)
+
+    def test_exact_frontier_needs_the_squared_loss(self, loss):
+        model, data, group = self.fit(loss)
+        with pytest.raises(ValueError, match=f"loss must be 'squared'.*got '{loss}'"):
+            model.exact_frontier(data.H, data.y, sensitive_features=group)
