@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from playwright import sync_api as playwright
 from scipy.stats import binomtest
 
 import fairfrontier as ff
 from fairfrontier.cli import main
 from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
 
-playwright = pytest.importorskip("playwright.sync_api", reason="the tests of the report need the extra dev")
 pytestmark = pytest.mark.browser
 
 ARGUMENTS = (
