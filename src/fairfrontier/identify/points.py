@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import dask_chunks, is_dask
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.frontier import TAFCurve, signed_frontier, taf_curve
 from fairfrontier.identify.rows import Rows
@@ -182,6 +183,11 @@ def tradeoff_points(
     TradeoffPoints
         One point a model.
 
+    Notes
+    -----
+    Dask arrays, series and dataframes are taken too, for the named measures: each partition is summed where it lies,
+    and nothing is gathered but the sums. See `points_from_chunks` for files.
+
     Examples
     --------
     >>> import numpy as np
@@ -195,6 +201,17 @@ def tradeoff_points(
     >>> points.fairness.round(4)
     array([0.6667, 1.    ])
     """
+    if is_dask(y_true, y_preds, sensitive_features, sample_weight):
+        from fairfrontier.identify.chunked import points_from_chunks  # which needs this module
+
+        return points_from_chunks(
+            dask_chunks(y_true, y_preds, sensitive_features=sensitive_features, sample_weight=sample_weight),
+            fairness=fairness,
+            accuracy=accuracy,
+            threshold=threshold,
+            sensitive_mode=sensitive_mode,
+            include_constant=include_constant,
+        )
     preds = validate.predictions(y_preds)
     if include_constant and CONSTANT in preds.names:
         raise InvalidInputError(
