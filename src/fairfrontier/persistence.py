@@ -69,6 +69,10 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     os.close(handle)
     try:
         skops.dump(model, name)
+        # mkstemp allows nobody else to read; a model file is an ordinary file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairfrontier._html import curve_html
 from fairfrontier._validation import FloatArray, IntArray, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.hull import concave_majorant, signed_hull_1d, signed_hull_lp
@@ -57,6 +58,9 @@ class TAFCurve:
 
     def __len__(self) -> int:
         return len(self.fairness)
+
+    def _repr_html_(self) -> str:
+        return curve_html(self.fairness, self.accuracy, linear=self.linear)
 
     def __repr__(self) -> str:
         kind = "linear" if self.linear else "step"

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._html import points_html
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import dask_chunks, is_dask
 from fairfrontier.exceptions import InvalidInputError
@@ -127,6 +128,9 @@ class TradeoffPoints:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def _repr_html_(self) -> str:
+        return points_html(self.names, self.fairness, self.accuracy, self.frontier().support)
 
     def __repr__(self) -> str:
         best = int(np.argmax(self.accuracy))

@@ -31,8 +31,8 @@ def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool) -> FloatArra
 
 
 def family_names(names: Sequence[str]) -> list[str]:
-    """Return the family of each model: its name up to the last slash; models without one are together, in ''."""
-    return [name.rpartition("/")[0] for name in names]
+    """Return the family of each model: its name up to the first slash; models without one are together, in ''."""
+    return [name.partition("/")[0] if "/" in name else "" for name in names]
 
 
 def families(names: Sequence[str], n_free: int = 0) -> IntArray:

@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
+from fairfrontier._html import stack_html
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import dask_chunks, is_dask
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify.frontier import taf_curve
 from fairfrontier.identify.points import TradeoffPoints, contrasts_for_fit, tradeoff_points
 from fairfrontier.metrics.contrasts import Contrasts
 from fairfrontier.optimize import base
@@ -256,6 +258,13 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         measure = r2_score if self._regression else accuracy_score
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(measure(y, predicted, sample_weight=sample_weight))
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "path_"):
+            return str(super()._repr_html_())
+        fairness, accuracy = self.points_.fairness[:-1], self.points_.accuracy[:-1]
+        support = taf_curve(fairness, accuracy).support
+        return stack_html(type(self).__name__, self.names_, self.weights_, fairness, accuracy, support)
 
     def predict_path(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the scores of every stack on the path, shape (n, n_points)."""
