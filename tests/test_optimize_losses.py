@@ -1,5 +1,7 @@
 """Logistic and hinge stacks against cvxpy (Clarabel), and their certificates."""
 
+import warnings
+
 import cvxpy as cp
 import numpy as np
 import pytest
@@ -28,17 +30,25 @@ def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=
 def by_cvxpy(data, loss, alpha, scale, target):
     k = data.H.shape[1]
     w, constant = cp.Variable(k), cp.Variable()
-    eta = data.H @ w + constant
+    mean = data.H.mean(axis=0)  # the solver wants numbers of moderate size
+    eta = (data.H - mean) @ w + constant
     weight = np.ones(len(data.y)) if data.weight is None else data.weight
-    each = (
-        cp.logistic(eta) - cp.multiply(data.y, eta) if loss == "log" else cp.pos(1 - cp.multiply(2 * data.y - 1, eta))
-    )
+    sign = 2 * data.y - 1
+    each = cp.logistic(eta) - cp.multiply(data.y, eta) if loss == "log" else cp.pos(1 - cp.multiply(sign, eta))
     objective = weight @ each + alpha / 2 * cp.sum_squares(cp.multiply(scale, w))
     B = data.statistics().contrast_matrix()
     limits = [] if target is None else [B.T @ w == target]
-    tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-    cp.Problem(cp.Minimize(objective), limits).solve(solver=cp.CLARABEL, **tight)
-    return w.value, float(constant.value)
+    tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
+    with warnings.catch_warnings():  # it may stop short of this; it is near enough or the comparison fails
+        warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
+        cp.Problem(cp.Minimize(objective), limits).solve(solver=cp.CLARABEL, **tight)
+    return w.value, float(constant.value) - mean @ w.value
+
+
+def objective(data, loss, alpha, w, constant):
+    eta = data.H @ w + constant
+    each = np.logaddexp(0, eta) - data.y * eta if loss == "log" else np.maximum(0, 1 - (2 * data.y - 1) * eta)
+    return each.sum() + alpha / 2 * w @ w
 
 
 def solve(data, loss, alpha, scale, shares):
@@ -69,8 +79,9 @@ def test_path_is_the_solvers(loss, options):
     for i in range(len(path)):
         w, constant = by_cvxpy(data, loss, 2.0, scale, np.atleast_1d(path.target[i]))
         np.testing.assert_allclose(path.weights[i], w, atol=1e-6)
-        # A constant far away is a small error of the weights times a hundred.
-        np.testing.assert_allclose(path.intercept[i], constant, atol=1e-4 if "offset" in options else 1e-6)
+        # The hinge loss is flat in the constant; and one far away is an error of the weights times a hundred.
+        loose = 1e-4 if "offset" in options else 1e-5
+        np.testing.assert_allclose(path.intercept[i], constant, atol=loose if loss == "hinge" else loose / 10)
     np.testing.assert_allclose(path.score_bias, path.target, atol=1e-8)
     assert path.kkt.max() < 1e-6
     free, _ = by_cvxpy(data, loss, 2.0, scale, None)
@@ -117,9 +128,7 @@ def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
     problem = ConstrainedProblem(rows(6), 1.0, np.ones(4))
     start = LogisticSolver(problem).unconstrained()
     solver = LogisticSolver(problem, tolerance=1e-9, max_iterations=1)
-    message = (
-        r"loss='log' stopped with a KKT residual of \d.*e-\d+, above the tolerance 1e-09, after 1 iterations: use a"
-    )
+    message = r"loss='log' stopped with a KKT residual of 0\.\d+, above the tolerance 1e-09, after 1 iterations: use"
     with pytest.warns(ConvergenceWarning, match=message):
         path = solver.path(-2.0 * problem.bias(start.beta)[None, :], start)
     assert path.kkt[0] > 1e-9
@@ -156,8 +165,8 @@ class TestEstimator:
         for target in (0.61 * model.path_.target[0], -0.33 * model.path_.target[0], model.path_.target[3]):
             there = model.at(target=target)
             assert there.weights_ @ B == pytest.approx(target, abs=1e-8)
-            w, _ = by_cvxpy(data, loss, 2.0, np.ones(4), np.array([target]))
-            np.testing.assert_allclose(there.weights_, w, atol=0.05)
+            least = objective(data, loss, 2.0, *by_cvxpy(data, loss, 2.0, np.ones(4), np.array([target])))
+            assert objective(data, loss, 2.0, there.weights_, there.intercept_) <= 1.01 * least
         with pytest.raises(InfeasibleError, match=f"target must lie on the path with loss='{loss}'"):
             model.at(target=2.0 * model.path_.target[0])
 
@@ -169,7 +178,7 @@ class TestEstimator:
         assert np.array_equal(model.predict(data.H), (data.H @ model.weights_ + model.intercept_ > 0).astype(float))
 
     def test_tuning_tries_every_alpha_given(self, loss):
-        model, data, group = self.fit(loss, alpha="cv", alphas=[0.5, 50.0, 5000.0], n_points=4, cv=3, random_state=0)
+        model, *_ = self.fit(loss, alpha="cv", alphas=[0.5, 50.0, 5000.0], n_points=4, cv=3, random_state=0)
         assert model.alpha_ in (0.5, 50.0, 5000.0)
         best = model.cv_fauc_["common"]
         for alpha in (0.5, 50.0, 5000.0):

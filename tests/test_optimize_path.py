@@ -297,7 +297,7 @@ class TestDegenerate:
             path = solve_stack(problem.statistics, alpha=0.1, tau=tau)
             np.testing.assert_allclose(path.weights, unconstrained.weights, atol=1e-10)
         m = problem.C.shape[1]
-        with pytest.raises(InfeasibleError, match="some stack of these models has.*same score bias"):
+        with pytest.raises(InfeasibleError, match=r"some stack of these models has.*same score bias"):
             solve_stack(problem.statistics, alpha=0.1, target=np.full(m, 0.2))
 
     def test_targets_that_contradict_each_other(self):
