@@ -40,20 +40,18 @@ class KeyedMoments:
         Which class is positive only all chunks together know. Hᵀy of a class label is a difference of sums over cells,
         so it is not needed here.
         """
+        chunk.refuse_infinite(chunk.scores, parameter="X")
         cells = KeyedCells.from_chunk(chunk, regression=regression)
         if chunk.weight is not None and not chunk.weight.any():
             return cls(None, cells.sums(chunk, chunk.scores, threshold=None))
-        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
-            found = StackStatistics.from_cells(
-                chunk.scores,
-                chunk.numbers() if regression else np.zeros(len(chunk)),
-                cells.cells,
-                np.eye(cells.cells.n_cells, dtype=bool),  # each cell is a row set of its own
-                _NO_SETS,
-                chunk.weight,
-            )
-        if not np.isfinite(found.mean_h).all():
-            chunk.refuse_infinite(chunk.scores, parameter="X")
+        found = StackStatistics.from_cells(
+            chunk.scores,
+            chunk.numbers() if regression else np.zeros(len(chunk)),
+            cells.cells,
+            np.eye(cells.cells.n_cells, dtype=bool),  # each cell is a row set of its own
+            _NO_SETS,
+            chunk.weight,
+        )
         rows = np.bincount(cells.cells.codes, minlength=cells.cells.n_cells)
         keyed = KeyedSums(cells.keys, cells.attributes, CellSums(found.set_weight, found.set_h), rows)
         nothing = np.zeros(0), np.zeros((0, len(found.mean_h)))
