@@ -41,7 +41,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alphas : array-like, optional
         What "cv" tries; None: 22 log-spaced values from 1 to 10⁷.
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
-        D. "cv" tries a common scale, the scales of the largest evidence, and each family alone.
+        D. "cv" tries a common scale and, with several families, the scales of the largest evidence.
     weight : Weight or callable
         Weight of the FAUC that is tuned.
     cv : int, splitter, "prefit" or "precomputed"

@@ -77,7 +77,7 @@ def tune(
     family_of : ndarray of shape (k,)
         The family of each model; −1: in every candidate, hardly shrunk.
     family_scales : "cv" or ndarray of shape (k,)
-        "cv" tries one common ridge, the scales of the largest evidence, and each family alone.
+        "cv" tries one common ridge and, with several families, the scales of the largest evidence.
     path : {"signed", "paper"}
         The kind of path.
     n_points : int
@@ -111,7 +111,7 @@ def tune(
 def _candidates(
     full: StackStatistics, family_of: IntArray, family_scales: Any, alphas: FloatArray
 ) -> list[tuple[str, FloatArray, FloatArray]]:
-    """Return (name, scales, alphas to try) of each candidate; an infinite scale leaves a family out."""
+    """Return (name, scales, alphas to try) of each candidate."""
     if not isinstance(family_scales, str):
         return [("given", family_scales, alphas)]
     free = family_of < 0
@@ -120,9 +120,6 @@ def _candidates(
     if n_families > 1:
         evidence = evidence_scales(full, np.where(free, n_families, family_of))
         result.append(("evidence", np.where(free, FREE, evidence.scale), evidence.alpha * AROUND))
-        for family in range(n_families):
-            alone = np.where(family_of == family, 1.0, np.inf)
-            result.append((f"family {family}", np.where(free, FREE, alone), alphas))
     return result
 
 
