@@ -96,11 +96,12 @@ class TestStatistics:
             np.testing.assert_allclose(found.gram, near.statistics().gram, rtol=1e-7)
             np.testing.assert_allclose(found.cross, near.statistics().cross, rtol=1e-6)
 
-    def test_blocks_of_rows_do_not_matter(self, monkeypatch):
-        data, _ = rows(4)
-        whole = data.statistics()
-        monkeypatch.setattr("fairfrontier.optimize.statistics._BLOCK", 16)
-        assert_same(data.statistics(), whole, rtol=1e-12)
+    def test_more_rows_than_a_block(self):
+        data, _ = rows(4, n=900_000)
+        found = data.statistics()
+        parts = [data.rows(part).statistics() for part in np.split(np.arange(900_000), 3)]
+        assert_same(StackStatistics.from_chunks(parts), found)
+        np.testing.assert_allclose(found.gram / found.weight, np.cov(data.H.T, aweights=data.weight, ddof=0), rtol=1e-9)
 
     def test_single_precision_is_summed_in_double(self):
         data, _ = rows(5, offset=0.0)
