@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
@@ -106,8 +105,8 @@ class RandomizedMixture:
     >>> X, y = np.zeros((4, 1)), np.array([0, 0, 1, 1])
     >>> no, yes = (DummyClassifier(strategy="constant", constant=c).fit(X, y) for c in (0, 1))
     >>> mixture = RandomizedMixture([("no", no), ("yes", yes)], [0.5, 0.5], secret="correct horse battery")
-    >>> mixture.predict(X, ids=["ann", "bob", "cid", "dot"])
-    array([1, 0, 1, 1])
+    >>> mixture.predict(X, ids=["ann", "bob", "dan", "eve"])
+    array([0, 0, 1, 1])
     >>> mixture.explain("bob").model
     'no'
     """
@@ -237,7 +236,6 @@ class RandomizedMixture:
         return result
 
     def _decide(self, model: Any, X: Any) -> NDArray[np.intp]:
-        check_is_fitted(model)
         if hasattr(model, "predict_proba"):
             return np.asarray(model.predict_proba(X)[:, 1] > self.threshold, dtype=np.intp)
         return np.asarray(np.asarray(model.predict(X)) > self.threshold, dtype=np.intp)

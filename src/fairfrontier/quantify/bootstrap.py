@@ -133,11 +133,12 @@ def sample(
     contrasts = build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode)
     order = np.argsort(contrasts.cells.codes, kind="stable")
     weight = validate.sample_weights(sample_weight, len(y))
-    scores = matrix[order]
-    # A product of counts with zeros and ones is exact in single precision up to 2²⁴.
-    exact = threshold is not None and label is not None
-    outcome = (scores > threshold).astype(np.float32) if exact else scores.astype(np.float64)
-    error = (scores - y[order, None]) ** 2 if measure.squared_error else None
+    if threshold is not None and label is not None:
+        # A product of counts with zeros and ones is exact in single precision up to 2²⁴.
+        outcome: NDArray[Any] = (matrix > threshold)[order].astype(np.float32)
+    else:
+        outcome = matrix[order].astype(np.float64)
+    error = (matrix[order] - y[order, None]) ** 2 if measure.squared_error else None
     return Sample(
         points, contrasts, outcome, error, y[order], None if weight is None else weight[order], order, measure
     )
@@ -161,7 +162,7 @@ def replicates(
     generator : numpy.random.Generator
         The source of randomness.
     """
-    strata = _strata(data) if stratify else [np.arange(data.n_rows)]
+    strata = _strata(data) if stratify else [slice(None)]
     per_replicate = max(data.n_rows, data.contrasts.cells.n_cells * len(data.points))
     size = max(1, _BLOCK // per_replicate)
     for first in range(0, n_resamples, size):
@@ -169,7 +170,7 @@ def replicates(
         yield weighted(data, weights)
 
 
-def _strata(data: Sample) -> list[IntArray]:
+def _strata(data: Sample) -> list[IntArray | slice]:
     """Return the rows (in cell order) of each combination of sensitive groups."""
     cells = data.contrasts.cells
     _, group = np.unique(cells.groups, axis=0, return_inverse=True)
@@ -178,22 +179,20 @@ def _strata(data: Sample) -> list[IntArray]:
 
 
 def _weights(
-    n_rows: int, n_resamples: int, method: str, strata: Sequence[IntArray], generator: np.random.Generator
+    n_rows: int, n_resamples: int, method: str, strata: Sequence[IntArray | slice], generator: np.random.Generator
 ) -> NDArray[Any]:
     """Return the resampling weights, shape (n_resamples, n_rows): counts in single precision, or exponentials."""
     if method == "bayesian":
         weights = generator.standard_exponential((n_resamples, n_rows))
         for rows in strata:
             part = weights[:, rows]
-            weights[:, rows] = part * (len(rows) / part.sum(axis=1, keepdims=True))
+            weights[:, rows] = part * (part.shape[1] / part.sum(axis=1, keepdims=True))
         return weights
     counts = np.zeros((n_resamples, n_rows), dtype=np.float32)
     for rows in strata:
-        size = len(rows)
-        dtype = np.uint16 if size <= 2**16 else np.uint32
+        size = n_rows if isinstance(rows, slice) else len(rows)
         for replicate in counts:
-            drawn = generator.integers(0, size, size, dtype=dtype)
-            replicate[rows] = np.bincount(drawn, minlength=size)
+            replicate[rows] = np.bincount(generator.integers(0, size, size), minlength=size)
     return counts
 
 
@@ -201,14 +200,15 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
     """Return rates and accuracies under each row of `weights`, shape (b, n), rows sorted by cell."""
     if data.weight is not None:
         weights = weights * data.weight
+    elif data.outcome.dtype != np.float32:
+        weights = weights.astype(np.float64, copy=False)  # scores are no counts: nothing would be exact
     bounds = data.bounds()
     n_models = data.outcome.shape[1]
     totals = np.empty((len(weights), len(bounds) - 1))
-    outcome = np.empty((len(weights), len(bounds) - 1, len(data.points)))
+    outcome = np.empty((len(weights), len(bounds) - 1, len(data.points)), dtype=weights.dtype)
     for cell, (start, stop) in enumerate(pairwise(bounds)):
         part = weights[:, start:stop]
         totals[:, cell] = part.sum(axis=1, dtype=np.float64)
-        # Both in the wider type: the product is exact for counts, and as good as the scores otherwise.
         outcome[:, cell, :n_models] = part @ data.outcome[start:stop].astype(part.dtype, copy=False)
     if data.has_constant:
         outcome[:, :, -1] = totals * _best_constant(data, weights, totals)[:, None]
@@ -224,7 +224,7 @@ def _best_constant(data: Sample, weights: NDArray[Any], totals: FloatArray) -> F
     return majority.astype(np.float64)
 
 
-def _rates(contrasts: Contrasts, outcome: FloatArray, totals: FloatArray) -> FloatArray:
+def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
     of_set = totals @ contrasts.membership.T
     if not of_set.min() > 0:
         name = contrasts.sets.names[int(np.argmin(of_set.min(axis=0)))]
@@ -232,10 +232,10 @@ def _rates(contrasts: Contrasts, outcome: FloatArray, totals: FloatArray) -> Flo
             f"n_resamples: in a resample no row of the row set {name!r} was drawn, so its rate is undefined; use "
             "method='bayesian', which gives every row some weight, or merge small groups"
         )
-    return np.asarray(contrasts.membership.astype(np.float64) @ outcome) / of_set[:, :, None]
+    return np.asarray(contrasts.membership.astype(outcome.dtype) @ outcome / of_set[:, :, None])
 
 
-def _accuracies(data: Sample, weights: NDArray[Any], outcome: FloatArray, totals: FloatArray) -> FloatArray:
+def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
     label = data.contrasts.cells.label
     spread = error = None
     if data.error is not None:

@@ -17,7 +17,7 @@ Statistic = Callable[[Block, IntArray, IntArray | None], FloatArray]
 # when all are level. A resample doubles the variance, and so shows the bias itself, or √2 − 1 of it.
 _FACTORS = (1.0, 1.0 / (np.sqrt(2.0) - 1.0))
 # Replicates kept for the second level, and how often each of them is resampled again.
-_KEPT, _AGAIN = 400, 8
+_KEPT, _AGAIN = 250, 8
 # Elements of the kept replicates: 128 MB of doubles.
 _KEPT_SIZE = 2**24
 
