@@ -183,6 +183,8 @@ def place(bias: FloatArray, largest: float, margin: float, n_points: int, ray: F
     start = int(np.flatnonzero(before <= max(largest, before[-1]))[0])
     after = np.maximum.accumulate(bias[fairest:])
     stop = fairest + int(np.flatnonzero(after <= bias[fairest] + margin)[-1])
+    if start == stop:  # a single position leaves nothing to place points on
+        start, stop = max(start - 1, 0), min(stop + 1, len(ray) - 1)
     inside = slice(start, stop + 1)
     steps = np.abs(np.diff(np.concatenate([before[:-1], -after])[inside])) + 1e-4
     length = np.concatenate([[0.0], np.cumsum(steps)])

@@ -1,0 +1,223 @@
+"""Cross-validation against the obvious loop, family scales, the placing of points, and Proposition 1."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
+from fairfrontier._validation import attributes
+from fairfrontier.metrics.contrasts import build_contrasts
+from fairfrontier.optimize import solve_stack
+from fairfrontier.optimize.data import StackData
+from fairfrontier.optimize.evidence import evidence_scales
+from fairfrontier.optimize.folds import assign_folds, train_test
+from fairfrontier.optimize.path import RidgeFactor, paper_penalties
+from fairfrontier.optimize.tuning import RAY, place, tune
+from fairfrontier.optimize.validation import RowsValidation
+from fairfrontier.quantify import StepWeight
+
+
+def rows(seed=0, *, n=240, k=6, groups=2, weighted=False, fairness="demographic_parity", regression=False):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, n)
+    label = rng.random(n) < 0.3 + 0.3 * group / groups
+    y = rng.random(n) * 0.3 + 0.5 * label if regression else label.astype(float)
+    H = 0.5 * y[:, None] + 0.15 * group[:, None] + rng.normal(0, 0.3, (n, k))
+    contrasts = build_contrasts(fairness, label=None if regression else label, attributes=attributes(group, n))
+    weight = rng.uniform(0.5, 2.0, n) if weighted else None
+    return StackData(H, y, contrasts, None if regression else 0.5, weight), group
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fairness", ["demographic_parity", "equalized_odds"])
+def test_out_of_fold_values_are_those_of_the_obvious_loop(fairness, weighted):
+    data, group = rows(fairness=fairness, weighted=weighted)
+    folds = assign_folds(data.contrasts, 4, 0)
+    scale = np.array([1.0, 1.0, 0.2, 0.2, 3.0, 1.0])
+    alphas, shares = np.array([0.5, 20.0]), np.array([1.0, 0.3, -0.8])
+    validation = RowsValidation(data, folds)
+    trials = validation.trials(scale, alphas)
+    found = validation.values(trials, lambda solution: shares[:, None] * solution.b0)
+    for i, alpha in enumerate(alphas):
+        scores = np.empty((len(data.y), len(shares)))
+        for train, test in train_test(folds):
+            statistics = data.rows(train).statistics()
+            b0 = RidgeFactor(statistics, scale).at(alpha).b0
+            for j, share in enumerate(shares):
+                path = solve_stack(statistics, alpha=alpha, target=share * b0, scale=scale)
+                scores[test, j] = data.H[test] @ path.weights[0] + path.intercept[0]
+        expected = tradeoff_points(
+            data.y, scores, sensitive_features=group, fairness=fairness, sample_weight=data.weight
+        )
+        np.testing.assert_allclose(found[i].fairness, expected.fairness, atol=1e-12)
+        np.testing.assert_allclose(found[i].accuracy, expected.accuracy, atol=1e-12)
+        np.testing.assert_allclose(found[i].rates, expected.rates, atol=1e-12)
+
+
+def test_models_left_out_are_as_if_they_were_not_there():
+    data, _ = rows(1)
+    folds = assign_folds(data.contrasts, 3, 0)
+    some = np.array([0, 2, 5])
+    scale = np.full(6, np.inf)
+    scale[some] = [1.0, 2.0, 0.5]
+    part = StackData(data.H[:, some], data.y, data.contrasts)
+    found, expected = (
+        one.values(one.trials(s, np.array([3.0])), lambda solution: RAY[:, None] * solution.b0)[0]
+        for one, s in ((RowsValidation(data, folds), scale), (RowsValidation(part, folds), scale[some]))
+    )
+    np.testing.assert_allclose(found.rates, expected.rates, atol=1e-12)
+
+
+def test_training_moments_of_every_fold_are_recomputed():
+    data, _ = rows(2, weighted=True, groups=3)
+    folds = assign_folds(data.contrasts, 5, 0)
+    validation = RowsValidation(data, folds)
+    for found, (train, _) in zip(validation.train, train_test(folds), strict=True):
+        expected = data.rows(train).statistics()
+        np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.cross, expected.cross, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.contrast_matrix(), expected.contrast_matrix(), atol=1e-12)
+    np.testing.assert_allclose(validation.full.gram, data.statistics().gram, rtol=1e-10)
+
+
+@pytest.mark.parametrize("path", ["paper", "signed"])
+def test_the_ridge_with_the_best_smoothed_value_is_chosen(path):
+    data, _ = rows(3)
+    folds = assign_folds(data.contrasts, 4, 0)
+    alphas = np.array([0.1, 1.0, 10.0, 100.0, 1000.0])
+    found = tune(
+        RowsValidation(data, folds),
+        alphas=alphas,
+        family_of=np.zeros(6, dtype=np.intp),
+        family_scales="cv",
+        path=path,
+        n_points=7,
+        weight=StepWeight(0.8),
+    )
+    values = []
+    for alpha in alphas:
+        scores = []
+        for train, test in train_test(folds):
+            solution = RidgeFactor(data.rows(train).statistics(), np.ones(6)).at(alpha)
+            targets = solution.target_for_lambda(paper_penalties(7)) if path == "paper" else RAY[:, None] * solution.b0
+            weights, constants = solution.stacks(targets)
+            scores.append((test, data.H[test] @ weights.T + constants))
+        matrix = np.empty((len(data.y), scores[0][1].shape[1]))
+        for test, part in scores:
+            matrix[test] = part
+        values.append(fauc(data.value(matrix).frontier(), StepWeight(0.8)))
+    padded = np.array([values[0], *values, values[-1]])
+    smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
+    assert found.alpha == alphas[np.flatnonzero(np.isclose(smooth, smooth.max(), rtol=0, atol=1e-12))[-1]]
+    assert found.tried["common"] == pytest.approx(smooth.max(), abs=1e-12)
+
+
+def test_evidence_shrinks_a_family_of_noise_and_not_one_of_signal():
+    rng = np.random.default_rng(0)
+    n = 2000
+    data, _ = rows(4, n=n, k=3)
+    H = np.column_stack([data.H, rng.normal(0.5, 0.3, (n, 40))])
+    statistics = StackData(H, data.y, data.contrasts).statistics()
+    family_of = np.repeat([0, 1], [3, 40])
+    found = evidence_scales(statistics, family_of)
+    assert found.scale[-1] > 10 * found.scale[0]
+    assert np.prod(np.unique(found.scale)) == pytest.approx(1.0)  # geometric mean of the families
+    # Other units of the predictions change the ridge, not what it does.
+    large = StackData(H * 1e5, data.y * 1e5, data.contrasts, None).statistics()
+    other = evidence_scales(large, family_of)
+    np.testing.assert_allclose(other.scale, found.scale, rtol=1e-6)
+    assert other.alpha == pytest.approx(found.alpha * 1e10, rel=1e-6)
+
+
+def test_evidence_of_a_perfect_or_hopeless_fit_is_finite():
+    data, _ = rows(5)
+    perfect = StackData(np.column_stack([data.y, data.H]), data.y, data.contrasts).statistics()
+    hopeless = StackData(np.ones((240, 4)), data.y, data.contrasts).statistics()
+    for statistics, family_of in ((perfect, np.array([0, 1, 1, 1, 1, 1, 1])), (hopeless, np.array([0, 0, 1, 1]))):
+        found = evidence_scales(statistics, family_of)
+        assert np.all(np.isfinite(found.scale))
+        assert 0 < found.alpha < np.inf
+
+
+def test_noise_families_do_not_drag_a_good_one_down():
+    rng = np.random.default_rng(1)
+    data, group = rows(6, n=800, k=3)
+    noise = rng.normal(0.5, 0.4, (800, 200))
+    names = [f"good/{j}" for j in range(3)] + [f"noise/{j}" for j in range(200)]
+    options = {"cv": "precomputed", "random_state": 0}
+    both = FairStacksClassifier(names, **options).fit(
+        np.column_stack([data.H, noise]), data.y, sensitive_features=group
+    )
+    good = FairStacksClassifier(names[:3], **options).fit(data.H, data.y, sensitive_features=group)
+    assert set(both.cv_fauc_) >= {"common", "evidence"}
+    assert max(both.cv_fauc_.values()) >= max(good.cv_fauc_.values()) - 0.01
+
+
+class TestPlacing:
+    @settings(deadline=None, max_examples=100)
+    @given(
+        seed=st.integers(0, 10_000), n_points=st.integers(1, 30), largest=st.floats(0, 1), margin=st.floats(0.001, 0.3)
+    )
+    def test_positions_descend_from_one_to_minus_one_or_beyond(self, seed, n_points, largest, margin):
+        rng = np.random.default_rng(seed)
+        bias = np.abs(np.linspace(0.4, rng.uniform(-0.6, 0.2), len(RAY)) + rng.normal(0, 0.01, len(RAY)))
+        found = place(bias, largest, margin, n_points)
+        assert len(found) == n_points
+        assert found[0] == pytest.approx(1.0)
+        if n_points > 1:
+            assert found[-1] <= -1.0 or n_points == 2
+        assert np.all(np.diff(found) < 0)
+        assert found.min() >= RAY[-1]
+
+    def test_they_are_where_the_bias_counts(self):
+        bias = np.abs(np.linspace(0.6, -0.6, len(RAY)))  # fair at s = -0.5
+        found = place(bias, 0.2, 0.02, 22)
+        inner = found[1:-1]
+        assert np.interp(-inner, -RAY, bias).max() < 0.23
+        assert np.abs(inner + 0.5).min() < 0.05
+        assert len(np.unique(found.round(9))) == 22
+
+
+class TestProposition1:
+    """In sample, with score fairness and squared-error accuracy, no member lies above the stacks at all tau."""
+
+    @settings(deadline=None, max_examples=40)
+    @given(seed=st.integers(0, 10_000), groups=st.integers(2, 4), k=st.integers(1, 6))
+    def test_stacks_dominate_their_members(self, seed, groups, k):
+        data, group = rows(seed, n=80, k=k, groups=groups)
+        if len(np.unique(group)) < groups:
+            return
+        statistics = data.statistics()
+        B = statistics.contrast_matrix()
+        biases = np.append(np.abs(B).max(axis=1), 0.0)  # the members and the constant
+        errors = [np.mean((data.y - h) ** 2) for h in data.H.T] + [np.mean((data.y - data.y.mean()) ** 2)]
+        fairness, accuracy = [], []
+        for tau in biases:
+            path = solve_stack(statistics, alpha=0.0, tau=tau)
+            scores = data.H @ path.weights[0] + path.intercept[0]
+            fairness.append(1 - np.abs(np.atleast_1d(path.score_bias[0])).max())
+            accuracy.append(1 - np.mean((data.y - scores) ** 2))
+        members = taf_curve(np.clip(1 - biases, 0, 1), np.clip(1 - np.array(errors), 0, 1))
+        levels = np.unique(np.clip(1 - biases, 0, 1)) - 1e-9
+        stacks = taf_curve(np.clip(fairness, 0, 1), accuracy)
+        assert np.all(stacks(levels) >= members(levels) - 1e-9)
+        for weight in (None, StepWeight(0.8)):
+            assert fauc(stacks, weight) >= fauc(members, weight) - 1e-7
+
+    def test_more_models_never_hurt(self):
+        data, _ = rows(7, k=8)
+        for tau in (0.0, 0.02, 0.1):
+            errors = []
+            for k in range(1, 9):
+                path = solve_stack(StackData(data.H[:, :k], data.y, data.contrasts).statistics(), alpha=0.0, tau=tau)
+                errors.append(np.mean((data.y - data.H[:, :k] @ path.weights[0] - path.intercept[0]) ** 2))
+            assert np.all(np.diff(errors) <= 1e-12)
+
+
+def test_regression_is_tuned_by_r2():
+    data, group = rows(8, regression=True)
+    model = FairStacksRegressor(random_state=0).fit(data.H, data.y, sensitive_features=group)
+    assert 0.2 < max(model.cv_fauc_.values()) < 1.0
+    assert model.points_.names[-1] == "constant"
+    assert model.points_.accuracy[-1] == 0.0
