@@ -1,0 +1,172 @@
+"""Whole runs of the benchmark: killed and resumed, in several processes, from the command line."""
+
+import contextlib
+import csv
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fairfrontier import cli
+from fairfrontier.benchmark import Listener, Request, read_collection, reproduce
+
+METHODS = ("random-forest", "mp-paper", "rf-paper", "zoo-paper", "mp-ours", "rf-ours", "zoo-ours")
+SCRIPT = f"""
+import sys
+from pathlib import Path
+from fairfrontier.benchmark import Request, reproduce
+what = dict(tables=("dp", "eo"), tasks=("compas-gender",), methods={METHODS!r}, splits=(0,), settings="tiny")
+reproduce(Request(Path(sys.argv[1]), **what))
+"""
+
+
+def small(out, **changes):
+    return Request(out, **{"tables": ("dp",), "splits": (0,), "settings": "tiny"} | changes)
+
+
+def cells_on_disk(out):
+    return {path: path.stat().st_mtime_ns for path in (out / ".cache" / "cells").rglob("*.json")}
+
+
+def start(out):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(out)])
+
+
+def test_a_killed_run_loses_no_finished_cell_and_ends_in_the_same_tables(tmp_path):
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    with start(killed) as process:
+        deadline = time.monotonic() + 120
+        while len(cells_on_disk(killed)) < 3 and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.002)
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    finished = cells_on_disk(killed)
+    assert 3 <= len(finished) < 2 * len(METHODS)
+    assert not (killed / "tables").exists()
+    # What a kill in the middle of a write leaves behind does not disturb.
+    (next(iter(finished)).parent / "half.tmp").write_text('{"table": "dp", "ta')
+    for out in (killed, whole):
+        with start(out) as process:
+            assert process.wait() == 0
+    after = cells_on_disk(killed)
+    assert len(after) == 2 * len(METHODS)
+    assert {path: after[path] for path in finished} == finished
+    for name in ("dp.md", "eo.md", "dp.tex", "eo.tex"):
+        assert (killed / "tables" / name).read_text() == (whole / "tables" / name).read_text()
+
+
+def test_several_processes_give_the_same_figures_and_tell_of_every_record(tmp_path):
+    told = {1: [], 2: []}
+    for jobs, seen in told.items():
+        request = small(
+            tmp_path / str(jobs),
+            tasks=("compas-gender", "communities-race"),
+            methods=("random-forest", "mp-ours", "oxonfair"),
+            jobs=jobs,
+        )
+        reproduce(request, Listener(seen.append))
+    figures = [{record.cell: (record.status, record.fauc) for record in seen} for seen in told.values()]
+    assert len(figures[0]) == len(told[2]) == 6
+    assert figures[0] == figures[1]
+
+
+def test_a_run_can_go_on_from_the_collection_alone(tmp_path):
+    first = small(tmp_path / "first", tasks=("compas-race",), methods=("random-forest", "mp-paper"))
+    reproduce(first)
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "records.jsonl.gz").write_bytes((first.out / "records.jsonl.gz").read_bytes())
+    seen = []
+    more = small(copy, tasks=("compas-race",), methods=("random-forest", "mp-paper", "mp-ours"))
+    files = reproduce(more, Listener(seen.append))
+    assert [record.method for record in seen] == ["mp-ours"]
+    assert len(list(read_collection(copy / "records.jsonl.gz"))) == 3
+    assert {path.relative_to(copy).as_posix() for path in files} == {
+        "records.jsonl.gz",
+        "run.md",
+        *(f"tables/dp.{suffix}" for suffix in ("md", "csv", "tex")),
+        *(f"figures/taf_dp.{suffix}" for suffix in ("png", "pdf")),
+    }
+    assert all(path.stat().st_size > 300 for path in files)
+
+
+def test_the_command_runs_reports_and_resumes(tmp_path, capsys):
+    arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--splits", "1", "--table", "dp,multi"]
+    arguments += ["--tasks", "compas-race", "--methods", "random-forest,none", "--cache", str(tmp_path / "kept")]
+    assert cli.main(arguments) == 0
+    first = capsys.readouterr().out
+    assert "2 cells, 2 to do" in first
+    assert "dp compas-race split 0 random-forest: FAUC 0." in first
+    assert "Random Forest" in first
+    assert "tables/dp.md" in first
+    assert list((tmp_path / "kept" / "predictions").rglob("forest.npz"))
+    assert cli.main(arguments) == 0
+    assert "2 cells, 0 to do" in capsys.readouterr().out
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "tables" / "dp.csv").read_text())))
+    assert [(row["method"], row["splits"], row["paper_fauc"]) for row in rows] == [("random-forest", "1", "0.524")]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "adult"], "tasks must be one of"),
+        (["--methods", "sink"], "methods must be one of"),
+        (["--table", "main"], "tables must be one of"),
+        (["--splits", "0"], "--splits must be at least 1"),
+        (["--jobs", "0"], "jobs must be"),
+    ],
+)
+def test_bad_options_are_one_line_and_exit_code_two(tmp_path, capsys, arguments, message):
+    assert cli.main(["reproduce", "--out", str(tmp_path / "out"), *arguments]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_as_output_folder_is_refused(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    assert cli.main(["reproduce", "--out", str(tmp_path / "file")]) == 2
+    assert "--out must be a folder" in capsys.readouterr().err
+
+
+def test_on_a_terminal_the_table_fills_in(tmp_path):
+    code = "import sys; from fairfrontier.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--splits", "1", "--table", "dp"]
+    arguments += ["--tasks", "compas-race", "--methods", "random-forest"]
+    parent, child = pty.openpty()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
+    shown = []
+    with subprocess.Popen([sys.executable, "-c", code, *arguments], stdout=child, stderr=child, env=environment) as run:
+        os.close(child)
+        # Linux says with an error that the other end of a pseudo-terminal is closed.
+        with contextlib.suppress(OSError):
+            while chunk := os.read(parent, 65536):
+                shown.append(chunk)
+        os.close(parent)
+    assert run.returncode == 0
+    text = b"".join(shown).decode()
+    assert "FAUC so far" in text
+    assert "1/1" in text
+    assert "COMPAS race" in text
+
+
+def test_interrupting_writes_what_is_finished(tmp_path):
+    seen = []
+
+    def stop(record):
+        seen.append(record)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    request = small(Path(tmp_path), tasks=("compas-race",), methods=METHODS)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(request, Listener(stop))
+    assert len(list(read_collection(tmp_path / "records.jsonl.gz"))) == 2
+    assert "FS MP Trees (paper)" in (tmp_path / "tables" / "dp.md").read_text()
