@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from fairfrontier import _validation as validate
@@ -152,6 +153,19 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy at the operating point.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
     def decision_path(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
     ) -> DecisionPath:
@@ -239,3 +253,16 @@ class FairStacksRegressor(RegressorMixin, BaseFairStacks):
     def predict(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the predictions, shape (n,)."""
         return self._scores(X, sensitive_features)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the R² at the operating point.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -1,13 +1,12 @@
 """What the stacking classifier and regressor share: base models, the path, and its value."""
 
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
-from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
 from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -39,6 +38,12 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
+    # Defaults of metadata routing: fit cannot do without the attribute, the others seldom need it.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": False}
 
     def __init__(
         self,
@@ -160,7 +165,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         if sensitive_features is None and (isinstance(measure, str) or self.attribute_aware):
             raise InvalidInputError(
                 "sensitive_features must be given, one value a row: fit(X, y, sensitive_features=data['sex']); "
-                "inside a Pipeline or a search, set_fit_request(sensitive_features=True) routes it"
+                "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
             )
         return contrasts_for_fit(
             measure,
@@ -244,20 +249,6 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         if not self.attribute_aware:
             return H
         return np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Return the accuracy (R² for regression) at the operating point.
-
-        Parameters
-        ----------
-        X, y, sample_weight
-            The rows.
-        sensitive_features : array-like, dict or dataframe, optional
-            Needed by an attribute-aware stack only.
-        """
-        measure = r2_score if self._regression else accuracy_score
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(measure(y, predicted, sample_weight=sample_weight))
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "path_"):
