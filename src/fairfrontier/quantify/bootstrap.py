@@ -237,6 +237,10 @@ def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> F
 
 def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
     label = data.contrasts.cells.label
+    if data.measure.name == "accuracy":  # the usual one, for all replicates together
+        rejected = totals[:, ~label].sum(axis=1)[:, None] - outcome[:, ~label].sum(axis=1)
+        right = outcome[:, label].sum(axis=1) + rejected
+        return np.asarray(np.clip(right / totals.sum(axis=1)[:, None], 0.0, 1.0))
     spread = error = None
     if data.error is not None:
         mean = weights @ data.y / totals.sum(axis=1)

@@ -17,7 +17,7 @@ Statistic = Callable[[Block, IntArray, IntArray | None], FloatArray]
 # when all are level. A resample doubles the variance, and so shows the bias itself, or √2 − 1 of it.
 _FACTORS = (1.0, 1.0 / (np.sqrt(2.0) - 1.0))
 # Replicates kept for the second level, and how often each of them is resampled again.
-_KEPT, _AGAIN = 250, 8
+_KEPT, _AGAIN = 200, 8
 # Elements of the kept replicates: 128 MB of doubles.
 _KEPT_SIZE = 2**24
 
@@ -35,30 +35,27 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A statistic, its replicates, its value under the two bias corrections, and the standard error of the first."""
+    """A statistic and its replicates; `centres` are the estimate and its two corrections, `error` a standard error."""
 
-    estimate: float
     samples: FloatArray
-    centres: tuple[float, float]
+    centres: tuple[float, float, float]
     error: float
 
+    @property
+    def estimate(self) -> float:
+        return self.centres[0]
+
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return what is within z standard errors of a corrected value, between the two, or between the quantiles."""
-        z = float(norm.ppf(0.5 + confidence / 2.0))
-        low, high = np.quantile(self.samples, [0.5 - confidence / 2.0, 0.5 + confidence / 2.0])
-        reach = z * self.error
-        return min(min(self.centres) - reach, float(low)), max(max(self.centres) + reach, float(high))
+        """Return what is between the centres, or within z standard errors of one of them."""
+        reach = float(norm.ppf(0.5 + confidence / 2.0)) * self.error
+        return min(self.centres) - reach, max(self.centres) + reach
 
     def p_value(self) -> float:
         """Return the smallest level at which the interval excludes 0."""
-        below, above = (1 + np.sum(self.samples <= 0)), (1 + np.sum(self.samples >= 0))
-        by_quantiles = min(1.0, 2.0 * float(min(below, above)) / (1 + len(self.samples)))
-        sign = 1.0 if above > below else -1.0
-        nearest = min(sign * centre for centre in self.centres)
-        if nearest <= 0:
+        if min(self.centres) <= 0.0 <= max(self.centres):
             return 1.0
-        by_error = float(2.0 * norm.sf(nearest / self.error)) if self.error > 0 else 0.0
-        return max(by_quantiles, by_error)
+        nearest = min(abs(centre) for centre in self.centres)
+        return float(2.0 * norm.sf(nearest / self.error)) if self.error > 0 else 0.0
 
 
 def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against: IntArray | None = None) -> Resampled:
@@ -81,12 +78,8 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     bank = Block(np.concatenate([b.rates for b in kept])[:_KEPT], np.concatenate([b.accuracy for b in kept])[:_KEPT])
     level = SecondLevel(data, bank, family, against, statistic, scheme.generator)
     bias = float(values.mean()) - estimate
-    return Resampled(
-        estimate,
-        values,
-        (estimate - _FACTORS[0] * bias, estimate - _FACTORS[1] * bias),
-        level.error(values),
-    )
+    centres = (estimate, estimate - _FACTORS[0] * bias, estimate - _FACTORS[1] * bias)
+    return Resampled(values, centres, level.error(values))
 
 
 class SecondLevel:
@@ -121,12 +114,11 @@ class SecondLevel:
             repeat[:] = statistic(Block(rates, values), first, second)
 
     def error(self, samples: FloatArray) -> float:
-        """Return the standard error of the estimate less its bootstrap bias."""
+        """Return the standard error of the estimate less its bootstrap bias, or of the estimate if that is larger."""
         corrected = 2.0 * self.once - self.twice.mean(axis=0)
         # The mean of a few resamples is itself noisy, which is no part of the error.
         noise = self.twice.var(axis=0, ddof=1).mean() / len(self.twice)
-        variance = float(corrected.var(ddof=1) - noise)
-        return float(np.sqrt(max(variance, 0.25 * float(samples.var(ddof=1)))))
+        return float(np.sqrt(max(corrected.var(ddof=1) - noise, samples.var(ddof=1))))
 
 
 def _reach(data: Sample, bank: Block, family: IntArray) -> IntArray:

@@ -16,6 +16,10 @@ from fairfrontier.identify.frontier import TAFCurve
 from fairfrontier.quantify.fauc import fauc
 from fairfrontier.quantify.weights import PowerWeight
 
+# Areas that differ by less are a tie.
+_ROUNDING = 1e-12
+_TIE, _ALPHA = "#9A9A9A", 0.55
+
 
 @dataclass(frozen=True, eq=False)
 class FAUCSensitivity:
@@ -43,7 +47,7 @@ class FAUCSensitivity:
 
     @property
     def winners(self) -> NDArray[np.intp]:
-        """The index of the best family under each weight, shape (p, q)."""
+        """The index of the best family under each weight, shape (p, q); of several that tie, the first."""
         return np.asarray(self.scores.argmax(axis=2))
 
     @property
@@ -56,7 +60,7 @@ class FAUCSensitivity:
 
     @property
     def share_first(self) -> dict[str, float]:
-        """The share of the weights under which each family is first."""
+        """The share of the weights under which each family is first, alone or with others."""
         return {name: float(np.mean(self.ranks[:, :, j] == 1)) for j, name in enumerate(self.families)}
 
     @property
@@ -116,8 +120,7 @@ def fauc_sensitivity(
     scores = np.array(
         [[[fauc(curve, PowerWeight(alpha, beta)) for curve in curves.values()] for beta in b] for alpha in a]
     )
-    # Areas that differ by rounding only are a tie.
-    better = scores[:, :, None, :] > scores[:, :, :, None] + 1e-12
+    better = scores[:, :, None, :] > scores[:, :, :, None] + _ROUNDING
     return FAUCSensitivity(tuple(str(name) for name in curves), a, b, scores, 1 + better.sum(axis=3))
 
 
@@ -179,17 +182,11 @@ class SensitivityDisplay:
             pyplot = require("matplotlib.pyplot", extra="plot", purpose="SensitivityDisplay.plot")
             _, ax = pyplot.subplots(figsize=(8.2, 4.4), layout="constrained")
         colors = require("matplotlib.colors", extra="plot", purpose="SensitivityDisplay.plot")
-        shades = [COLORS[j % len(COLORS)] for j in range(len(self.result.families))]
-        limits = np.arange(len(shades) + 1) - 0.5
+        shades = [*(COLORS[j % len(COLORS)] for j in range(len(self.result.families))), _TIE]
         palette = colors.ListedColormap(shades)
-        ax.imshow(
-            self.result.winners,
-            cmap=palette,
-            norm=colors.BoundaryNorm(limits, palette.N),
-            aspect="auto",
-            origin="lower",
-            alpha=0.75,
-        )
+        tiles = np.where(self.result.margin > _ROUNDING, self.result.winners, len(self.result.families))
+        norm = colors.BoundaryNorm(np.arange(len(shades) + 1) - 0.5, palette.N)
+        ax.imshow(tiles, cmap=palette, norm=norm, aspect="auto", origin="lower", alpha=_ALPHA)
         self._write_margins(ax)
         self._decorate(ax, shades, title)
         self.ax_, self.figure_ = ax, ax.figure
@@ -198,7 +195,8 @@ class SensitivityDisplay:
     def _write_margins(self, ax: Any) -> None:
         for (i, j), margin in np.ndenumerate(self.result.margin):
             if np.isfinite(margin):
-                ax.text(j, i, f"+{margin:.3f}", ha="center", va="center", fontsize=7.5, color="white")
+                text = f"+{margin:.3f}" if margin > _ROUNDING else "tie"
+                ax.text(j, i, text, ha="center", va="center", fontsize=7.5, color="#1A1A1A")
 
     def _decorate(self, ax: Any, shades: list[str], title: str | None) -> None:
         patches = require("matplotlib.patches", extra="plot", purpose="SensitivityDisplay.plot")
@@ -207,9 +205,11 @@ class SensitivityDisplay:
         ax.set_xlabel("beta: the least fairness that counts")
         ax.set_ylabel("alpha: stress on the fairest models")
         handles = [
-            patches.Patch(color=shade, alpha=0.75, label=f"{name} first: {self.result.share_first[name]:.0%}")
-            for name, shade in zip(self.result.families, shades, strict=True)
+            patches.Patch(color=shade, alpha=_ALPHA, label=f"{name} first: {self.result.share_first[name]:.0%}")
+            for name, shade in zip(self.result.families, shades, strict=False)
         ]
+        if np.any(self.result.margin <= _ROUNDING):
+            handles.append(patches.Patch(color=_TIE, alpha=_ALPHA, label="several first"))
         ax.legend(handles=handles, frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         if title:
             ax.set_title(title.replace("$", r"\$"), loc="left", fontsize=11)
