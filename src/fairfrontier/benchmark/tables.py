@@ -125,7 +125,7 @@ def notes(summary: TableSummary) -> str:
     splits = {len(entry.done) for entry in summary.entries.values() if entry.applies}
     count = f"{min(splits)} to {max(splits)}" if len(splits) > 1 else f"{max(splits, default=0)}"
     reading = (
-        f"Mean over {count} splits (standard error); in brackets the paper's figure. Bold: the best row of those that "
+        f"Mean (standard error) over splits: {count}. In brackets the paper's figure. Bold: the best row of those that "
         f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}). Weight: 80 % "
         "step. The constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is "
         "above the best accuracy of any model."
