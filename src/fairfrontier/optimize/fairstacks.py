@@ -40,12 +40,14 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha : float or "cv"
         The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
     alphas : array-like, optional
-        What "cv" tries; None: 22 log-spaced values from 1 to 10⁷.
+        What "cv" tries; None: 22 log-spaced values from 1 to 10⁷ (20 up to 10⁵ for regression; 5 up to 10⁴ for losses
+        without a closed form, where each costs a path of solutions a fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
-        D. "cv" tries a common scale and, with several families, the scales of the largest evidence.
+        D. "cv" tries a common scale and, with several families, the scales of the largest evidence; where alpha is a
+        number or the loss is not squared, nothing is tried and the scale is common.
     weight : Weight or callable
         Weight of the FAUC that is tuned.
-    cv : int, splitter, "prefit" or "precomputed"
+    cv : int, splitter, list of (train, test), "prefit" or "precomputed"
         Folds for the base models' out-of-fold predictions and for tuning, stratified by label and group. "prefit" takes
         fitted estimators, "precomputed" predictions; both tune with 5 folds.
     n_points : int

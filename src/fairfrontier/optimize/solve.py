@@ -41,6 +41,17 @@ def solve_stack(
     -------
     FairPath
         Of one point. Give exactly one of `tau`, `penalty`, `target`.
+
+    Examples
+    --------
+    >>> from fairfrontier._validation import attributes
+    >>> from fairfrontier.metrics.contrasts import build_contrasts
+    >>> y, sex = np.array([1.0, 0.0, 1.0, 0.0]), np.array(["f", "f", "m", "m"])
+    >>> contrasts = build_contrasts("demographic_parity", label=y > 0, attributes=attributes(sex, 4))
+    >>> H = np.array([[0.9, 0.7], [0.4, 0.1], [0.6, 0.8], [0.1, 0.4]])
+    >>> path = solve_stack(StackStatistics.from_arrays(H, y, contrasts), alpha=0.1, tau=0.01)
+    >>> path.score_bias.round(6), path.kkt < 1e-12
+    (array([0.01]), array([ True]))
     """
     given = [name for name, value in (("tau", tau), ("penalty", penalty), ("target", target)) if value is not None]
     if len(given) != 1:
