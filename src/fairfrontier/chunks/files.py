@@ -16,6 +16,8 @@ from fairfrontier.exceptions import DataFileError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
 _PARQUET_MAGIC = b"PAR1"
+# Pyarrow would otherwise fetch the whole file ahead of what is read, and each column of a row group at once.
+_STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**20}
 # Bytes of a CSV file that are parsed at once.
 _BLOCK = 2**25
 
@@ -83,7 +85,11 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
 def _values(column: Any) -> NDArray[Any]:
     if str(column.type).startswith("dictionary"):
         column = column.dictionary_decode()
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    if column.null_count or str(column.type) not in ("string", "large_string"):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
+    # One object a distinct text, not one a row: telling them apart is then a comparison of addresses.
+    encoded = column.dictionary_encode()
+    return np.array(encoded.dictionary.to_pylist(), dtype=object)[encoded.indices.to_numpy()]
 
 
 def file_chunks(
@@ -160,7 +166,7 @@ def _parquet_chunks(path: str | Path, columns: Columns, *, chunk_rows: int | Non
 
     def open_batches() -> Iterator[tuple[Any, float]]:
         done = 0
-        with parquet.ParquetFile(file) as source:
+        with parquet.ParquetFile(file, **_STREAMED) as source:
             for batch in source.iter_batches(batch_size=step, columns=known.all()):
                 done += batch.num_rows
                 yield batch, done / n_rows

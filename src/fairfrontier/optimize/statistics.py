@@ -16,8 +16,8 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics.cells import Cells, cell_sums
 from fairfrontier.metrics.contrasts import Contrasts, RowSets
 
-# Elements of a block of predictions that is centred at once: the rows need never be in memory twice.
-_BLOCK = 2**22
+# Elements of a block of predictions that is centred at once: it stays in the processor's cache for the product.
+_BLOCK = 2**18
 # Relative size of the rounding in a mean.
 ROUNDING = 1e-14
 
@@ -84,9 +84,11 @@ class StackStatistics:
         height = max(_BLOCK // n_models, 2 * n_models)
         for start in range(0, len(y), height):
             rows = slice(start, start + height)
-            # √weight on both sides keeps the product one of a matrix with itself, which BLAS does in half the time.
-            root = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, None]
-            centred, residual = (H[rows] - mean_h) * root, (y[rows] - mean_y) * np.ravel(root)
+            centred, residual = H[rows] - mean_h, y[rows] - mean_y
+            if sample_weight is not None:
+                # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
+                root = np.sqrt(sample_weight[rows])
+                centred, residual = centred * root[:, None], residual * root
             gram += centred.T @ centred
             cross += centred.T @ residual
             y_square += float(residual @ residual)
