@@ -38,6 +38,8 @@ class Area:
             one_of(interpolate, ("signed",), parameter="interpolate")
         self.sets, self.interpolate = sets, interpolate
         self.weight = as_weight(weight)
+        # With several contrasts a signed hull takes tens of linear programs.
+        self.slow = interpolate == "signed" and sets.n_contrasts > 1
         if not self.weight.cumulative(np.ones(1))[0] > 0:
             raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
         self._table: tuple[FloatArray, FloatArray] | None = None

@@ -129,7 +129,7 @@ def fauc_interval(
     Returns
     -------
     FAUCInterval
-        Clipped to [0, 1]; it reaches farther down from the estimate than up, the more so the more models are close.
+        Clipped to [0, 1]. With many close models it may lie below `estimate` altogether.
 
     Notes
     -----
@@ -137,11 +137,10 @@ def fauc_interval(
     winner's curse), and a resample is too high once more: plain percentile intervals are wrong twice. Let t be the
     estimate and m the mean of the resamples, which have twice the variance of the data's noise. If the bias is
     proportional to that variance (one model leads at each level) it is m − t; if it is proportional to its square root
-    (all models are level) it is (m − t)/(√2 − 1). The data do not say which, and near a kink of FAUC (a model whose
-    bias is about 0, two models whose order is open) a correction overshoots. So the interval spans t and both corrected
-    values, t − (m − t) and t − 2.41·(m − t), and extends z standard errors beyond them. The standard error is the
-    larger of those of t and of t − (m − t), the latter from resampling the resamples, for which the replicates'
-    deviations are added in pairs: no row is read again.
+    (all models are level) it is (m − t)/(√2 − 1). The data do not say which, and so the interval spans both corrected
+    values, t − (m − t) and t − 2.41·(m − t), and extends z standard errors beyond them. The standard error is that of
+    the first, from resampling the resamples, for which the replicates' deviations are added in pairs: no row is read
+    again.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
@@ -179,7 +178,7 @@ def fauc_interval(
         float(np.clip(low, 0.0, 1.0)),
         float(np.clip(high, 0.0, 1.0)),
         result.samples,
-        float(np.clip(result.centres[1], 0.0, 1.0)),
+        float(np.clip(result.corrected, 0.0, 1.0)),
         scheme.confidence,
     )
 
@@ -225,7 +224,8 @@ def compare_fauc(
     Notes
     -----
     The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
-    The interval is that of `fauc_interval` for the difference, and p is the level at which it just touches 0.
+    The interval is made like that of `fauc_interval`, and spans the uncorrected difference as well: the biases of two
+    families may cancel. p is the level at which it just touches 0.
 
     Examples
     --------

@@ -16,8 +16,9 @@ Statistic = Callable[[Block, IntArray, IntArray | None], FloatArray]
 # The bias of a maximum grows with the variance of its noise when one candidate leads, and with its standard deviation
 # when all are level. A resample doubles the variance, and so shows the bias itself, or √2 − 1 of it.
 _FACTORS = (1.0, 1.0 / (np.sqrt(2.0) - 1.0))
-# Replicates kept for the second level, and how often each of them is resampled again.
+# Replicates kept for the second level, and how often each of them is resampled again; fewer where areas are slow.
 _KEPT, _AGAIN = 200, 8
+_KEPT_SLOW, _AGAIN_SLOW = 50, 3
 # Elements of the kept replicates: 128 MB of doubles.
 _KEPT_SIZE = 2**24
 
@@ -35,15 +36,13 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A statistic and its replicates; `centres` are the estimate and its two corrections, `error` a standard error."""
+    """A statistic, its replicates, the values that an interval must span, and a standard error."""
 
+    estimate: float
+    corrected: float
     samples: FloatArray
-    centres: tuple[float, float, float]
+    centres: tuple[float, ...]
     error: float
-
-    @property
-    def estimate(self) -> float:
-        return self.centres[0]
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return what is between the centres, or within z standard errors of one of them."""
@@ -68,18 +67,25 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     estimate = float(statistic(data.observed, family, against)[0])
     samples: list[FloatArray] = []
     kept: list[Block] = []
+    enough, again = (_KEPT_SLOW, _AGAIN_SLOW) if area.slow else (_KEPT, _AGAIN)
     for block in replicates(
         data, scheme.n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
     ):
         samples.append(statistic(block, family, against))
-        if sum(len(b.rates) for b in kept) < _KEPT and sum(b.rates.size for b in kept) < _KEPT_SIZE:
+        if sum(len(b.rates) for b in kept) < enough and sum(b.rates.size for b in kept) < _KEPT_SIZE:
             kept.append(block)
     values = np.concatenate(samples)
-    bank = Block(np.concatenate([b.rates for b in kept])[:_KEPT], np.concatenate([b.accuracy for b in kept])[:_KEPT])
-    level = SecondLevel(data, bank, family, against, statistic, scheme.generator)
+    bank = Block(np.concatenate([b.rates for b in kept])[:enough], np.concatenate([b.accuracy for b in kept])[:enough])
+    keep = np.unique(np.concatenate([_reach(data, area, bank, one) for one in (family, against) if one is not None]))
+    level = SecondLevel(data, bank, keep, family, against, statistic, again, scheme.generator)
     bias = float(values.mean()) - estimate
-    centres = (estimate, estimate - _FACTORS[0] * bias, estimate - _FACTORS[1] * bias)
-    return Resampled(values, centres, level.error(values))
+    corrected = tuple(estimate - factor * bias for factor in _FACTORS)
+    error = level.error(values)
+    if against is None:
+        return Resampled(estimate, corrected[0], values, corrected, error)
+    # A difference may be biased to either side, or not at all: the estimate itself counts as well.
+    error = max(error, float(values.std(ddof=1)))
+    return Resampled(estimate, corrected[0], values, (estimate, *corrected), error)
 
 
 class SecondLevel:
@@ -93,20 +99,19 @@ class SecondLevel:
         self,
         data: Sample,
         bank: Block,
+        keep: IntArray,
         family: IntArray,
         against: IntArray | None,
         statistic: Statistic,
+        again: int,
         generator: np.random.Generator,
     ) -> None:
         observed = data.observed
-        keep = _reach(data, bank, family)
-        if against is not None:
-            keep = np.union1d(keep, _reach(data, bank, against))
         start, bank = observed.select(keep), bank.select(keep)
         first = np.flatnonzero(np.isin(keep, family))
         second = None if against is None else np.flatnonzero(np.isin(keep, against))
         self.once = statistic(bank, first, second)
-        self.twice = np.empty((_AGAIN, len(self.once)))
+        self.twice = np.empty((again, len(self.once)))
         for repeat in self.twice:
             order = generator.permutation(len(self.once))
             rates = bank.rates + bank.rates[order] - start.rates
@@ -114,15 +119,17 @@ class SecondLevel:
             repeat[:] = statistic(Block(rates, values), first, second)
 
     def error(self, samples: FloatArray) -> float:
-        """Return the standard error of the estimate less its bootstrap bias, or of the estimate if that is larger."""
+        """Return the standard error of the estimate less its bootstrap bias."""
         corrected = 2.0 * self.once - self.twice.mean(axis=0)
         # The mean of a few resamples is itself noisy, which is no part of the error.
         noise = self.twice.var(axis=0, ddof=1).mean() / len(self.twice)
-        return float(np.sqrt(max(corrected.var(ddof=1) - noise, samples.var(ddof=1))))
+        return float(np.sqrt(max(corrected.var(ddof=1) - noise, 0.25 * samples.var(ddof=1))))
 
 
-def _reach(data: Sample, bank: Block, family: IntArray) -> IntArray:
+def _reach(data: Sample, area: Area, bank: Block, family: IntArray) -> IntArray:
     """Return the models of a family that a second resample may bring to the frontier."""
+    if area.interpolate == "signed":  # a dominated model with a bias of the other sign may be on the signed hull
+        return family
     start = data.observed
     rates = start.rates + 1.5 * (bank.rates - start.rates)
     values = start.accuracy + 1.5 * (bank.accuracy - start.accuracy)
