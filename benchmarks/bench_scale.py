@@ -73,7 +73,8 @@ def _agreement(path: str) -> Iterator[Row]:
     valued = float(np.abs(np.array(chunked["accuracy"]) - np.array(whole["accuracy"])).max())
     work = f"tuned path from chunks, {N_TUNED:,} rows × {K_TUNED} models"
     detail = (
-        f"largest difference of a weight {gap:.1e}, of an accuracy {valued:.1e}; {chunked['processor_seconds']:.1f} s and "
+        f"largest difference of a weight {gap:.1e}, of an accuracy {valued:.1e}; "
+        f"{chunked['processor_seconds']:.1f} s and "
         f"{chunked['peak_bytes'] / 1e9:.2f} GB against {whole['processor_seconds']:.1f} s and "
         f"{whole['peak_bytes'] / 1e9:.2f} GB"
     )

@@ -113,6 +113,18 @@ def test_dataframes(scheduler, people, tmp_path):
     assert_same_points(by_name, ff.tradeoff_points(people["y"], people[names], sensitive_features=people[["sex"]]))
 
 
+def test_columns_of_one_file_stay_together(people, tmp_path):
+    wide = people.assign(**{f"x_{j}": "a long text that nobody reads" for j in range(40)})
+    wide.to_parquet(tmp_path / "wide.parquet", row_group_size=100)
+    frame = dd.read_parquet(tmp_path / "wide.parquet", split_row_groups=1)
+    assert frame["y"].optimize().npartitions < frame.npartitions  # what would tear them apart
+    names = names_of(people)
+    assert_same_points(
+        ff.tradeoff_points(frame["y"], frame[names], sensitive_features=frame["sex"]),
+        ff.tradeoff_points(people["y"], people[names], sensitive_features=people["sex"]),
+    )
+
+
 @pytest.mark.parametrize("kind", [ff.FairStacksClassifier, ff.FairStacksRegressor])
 def test_tuned_stacks(client, people, kind):
     H, y, sex = (people[c].to_numpy() for c in (names_of(people), "y", "sex"))

@@ -204,7 +204,9 @@ def _parts(value: Any, sizes: Sequence[float], *, parameter: str) -> list[Any]:
         value = value.rechunk({1: -1}) if value.ndim == 2 else value
         return _same_number(list(value.to_delayed().ravel()), sizes, parameter)
     if hasattr(value, "to_delayed"):  # a Dask series or dataframe
-        return _same_number(list(value.to_delayed()), sizes, parameter)
+        # Optimised one by one, collections of one file may come out with different partitions: Dask joins those in
+        # which few columns are left. As they are, they share the tasks that read the file.
+        return _same_number(list(value.to_delayed(optimize_graph=False)), sizes, parameter)
     if not known:
         raise InvalidInputError(
             f"{parameter} must be a Dask collection with the same partitions as the others, whose lengths are unknown; "
