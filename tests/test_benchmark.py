@@ -224,7 +224,11 @@ def test_collections_keep_other_settings(tmp_path):
     assert len(RecordStore(tmp_path / "none", tmp_path / "records.jsonl.gz", "tiny").load()) == 1
 
 
-@pytest.mark.parametrize("content", [b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b"{}\n" * 9)[:-9]])
+@pytest.mark.parametrize(
+    "content",
+    [b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b"{}\n" * 9)[:-9]],
+    ids=["not gzip", "not json", "cut off"],
+)
 def test_a_damaged_collection_is_an_error_that_says_what_to_do(tmp_path, content):
     path = tmp_path / "records.jsonl.gz"
     path.write_bytes(content)
