@@ -42,6 +42,10 @@ MinFairness = Annotated[float, typer.Option(help="The level of fairness that the
 Delimiter = Annotated[str, typer.Option(help="What separates the columns of a CSV file.")]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results; created if it is not there.")]
+ChunkRows = Annotated[
+    int | None,
+    typer.Option(help="Read the file in chunks of this many rows: for files larger than memory. No intervals then."),
+]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 
 
@@ -74,6 +78,7 @@ def audit(
     delimiter: Delimiter = ",",
     title: Title = None,
     stack: Annotated[bool, typer.Option(help="Say what a fair stack of the models would reach.")] = True,
+    chunk_rows: ChunkRows = None,
     force: Force = False,
 ) -> None:
     """Value every model of a file: which are Pareto-optimal, and what does fairness cost?"""
@@ -94,7 +99,13 @@ def audit(
         delimiter=parse_delimiter(delimiter),
         title=title,
     )
-    summary = run_audit(request, stack=stack)
+    if chunk_rows is None:
+        summary = run_audit(request, stack=stack)
+    else:
+        from fairfrontier._cli import chunked
+
+        with chunked.progress_bar() as progress:
+            summary = chunked.run_audit(request, chunk_rows, stack=stack, progress=progress)
     with writing(out) as folder:
         write_results(summary, folder)
     console = terminal.make_console()
@@ -124,6 +135,7 @@ def stack(
     title: Title = None,
     test_size: Annotated[float, typer.Option(help="Share of the rows that values the stack, in tenths.")] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
+    chunk_rows: ChunkRows = None,
     force: Force = False,
 ) -> None:
     """Fit a fair stack of the models on one part of a file and value it on the rest."""
@@ -146,7 +158,16 @@ def stack(
         delimiter=parse_delimiter(delimiter),
         title=title,
     )
-    summary, fitted = run_stack(request, Operating(tau, min_fairness), test_size=test_size, seed=seed)
+    operating = Operating(tau, min_fairness)
+    if chunk_rows is None:
+        summary, fitted = run_stack(request, operating, test_size=test_size, seed=seed)
+    else:
+        from fairfrontier._cli import chunked
+
+        with chunked.progress_bar() as progress:
+            summary, fitted = chunked.run_stack(
+                request, operating, chunk_rows, test_size=test_size, seed=seed, progress=progress
+            )
     with writing(out) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()

@@ -21,7 +21,7 @@ MAX_GROUPS = 50
 # Up to this many scores are kept in double precision; more are kept in single, on their side of the threshold.
 _DOUBLE = 2**24
 # Scores that rounding has put a hair outside [0, 1].
-_SLACK = 1e-6
+SLACK = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,14 +85,14 @@ def read_data(
         file.check(name, option="--sensitive")
         if name == label:
             raise InvalidInputError(f"--sensitive must name other columns than --label; got {name!r} for both")
-    names = _score_columns(file, scores, {label, *sensitive})
+    names = score_columns(file, scores, {label, *sensitive})
     y, shown_positive = _target(file, label) if regression else _label(file, label, positive)
     groups = {name: _groups(file, name) for name in dict.fromkeys(sensitive)}
     matrix, kept = _matrix(file, names, threshold=None if regression else threshold, named=bool(scores))
     return AuditData(y, shown_positive, groups, matrix, kept, tuple(n for n in names if n not in set(kept)))
 
 
-def _score_columns(file: ColumnFile, patterns: Sequence[str], taken: set[str]) -> list[str]:
+def score_columns(file: ColumnFile, patterns: Sequence[str], taken: set[str]) -> list[str]:
     types = require("pyarrow", extra="cli", purpose="Reading a file").types
     others = [name for name in file.types if name not in taken]
     if not patterns:
@@ -158,6 +158,12 @@ def _values(file: ColumnFile, name: str, *, option: str) -> tuple[list[Any], NDA
 
 def _label(file: ColumnFile, name: str, positive: str | None) -> tuple[NDArray[np.bool_], str]:
     values, codes = _values(file, name, option="--label")
+    index, text = positive_label(values, name, positive)
+    return codes == index, text
+
+
+def positive_label(values: Sequence[Any], name: str, positive: str | None) -> tuple[int, str]:
+    """Return which of a label's sorted values is the positive one, and how it reads."""
     if len(values) != 2:
         advice = "for a numeric target pass --accuracy r2" if len(values) > 2 else "both must occur"
         raise InvalidInputError(
@@ -165,10 +171,10 @@ def _label(file: ColumnFile, name: str, positive: str | None) -> tuple[NDArray[n
         )
     texts = [_as_text(value) for value in values]
     if positive is None:
-        return codes == 1, texts[1]
+        return 1, texts[1]
     if _as_text(positive) not in texts:
         raise InvalidInputError(f"--positive must be one of {texts[0]!r} and {texts[1]!r}; got {positive!r}")
-    return codes == texts.index(_as_text(positive)), _as_text(positive)
+    return texts.index(_as_text(positive)), _as_text(positive)
 
 
 def _as_text(value: Any) -> str:
@@ -212,6 +218,14 @@ def _as_numbers(column: Any, name: str, *, option: str) -> NDArray[Any]:
 
 def _groups(file: ColumnFile, name: str) -> NDArray[Any]:
     values, codes = _values(file, name, option="--sensitive")
+    check_groups(values, name)
+    texts: NDArray[Any] = np.empty(len(values), dtype=object)
+    texts[:] = [str(value) for value in values]
+    return np.asarray(texts[codes])
+
+
+def check_groups(values: Sequence[Any], name: str) -> None:
+    """Refuse an attribute with one group only, or with so many that it is a measurement."""
     if len(values) > MAX_GROUPS:
         raise GroupError(
             f"--sensitive {name!r} must have at most {MAX_GROUPS} groups; got {len(values)} different values: "
@@ -219,9 +233,6 @@ def _groups(file: ColumnFile, name: str) -> NDArray[Any]:
         )
     if len(values) < 2:
         raise GroupError(f"--sensitive {name!r} must have at least two groups; got only {str(values[0])!r}")
-    texts: NDArray[Any] = np.empty(len(values), dtype=object)
-    texts[:] = [str(value) for value in values]
-    return np.asarray(texts[codes])
 
 
 def _matrix(
@@ -268,7 +279,7 @@ def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[
 def _may_be_scores(numbers: NDArray[Any]) -> bool:
     """Tell scores from other numbers, such as ages, in columns that nobody named."""
     known = numbers[np.isfinite(numbers)] if numbers.dtype.kind == "f" else numbers
-    return bool(known.size and known.min() >= -_SLACK and known.max() <= 1 + _SLACK)
+    return bool(known.size and known.min() >= -SLACK and known.max() <= 1 + SLACK)
 
 
 def _checked(numbers: NDArray[Any], name: str, *, unit: bool) -> NDArray[Any]:
@@ -279,7 +290,7 @@ def _checked(numbers: NDArray[Any], name: str, *, unit: bool) -> NDArray[Any]:
             f"scores {name!r} must have no missing or infinite value; row {row} has one: drop these rows, or leave "
             "this model out with --scores"
         )
-    if unit and (low < -_SLACK or high > 1 + _SLACK):
+    if unit and (low < -SLACK or high > 1 + SLACK):
         raise InvalidInputError(
             f"scores {name!r} must be in [0, 1]; got {low:g} to {high:g}: turn them into probabilities first"
         )

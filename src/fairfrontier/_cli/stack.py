@@ -10,6 +10,7 @@ from fairfrontier._cli.stacking import FittedStack, Operating, family_name, fit_
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.persistence import save
+from fairfrontier.quantify.weights import Weight
 from fairfrontier.report import summarise
 from fairfrontier.report.tables import to_csv
 from fairfrontier.report.words import Piece, accuracy, best_model, figure, level, text
@@ -33,33 +34,49 @@ def run_stack(
     seed : int
         Of the split.
     """
+    weight = check_stack(request, operating, test_size)
+    fitted = fit_stack(request, read(request), weight, operating, test_size=test_size, seed=seed)
+    bounds = fauc_bounds(
+        fitted.held_out, fitted.base, weight=weight, confidence=request.confidence, measures=request.measures()
+    )
+    return stack_summary(request, operating, fitted, weight, bounds), fitted
+
+
+def check_stack(request: Request, operating: Operating, test_size: float) -> Weight:
+    """Return the weight; raise for a value that no option may have, before the file is read."""
     weight = request.checked()
     number(test_size, parameter="--test-size", low=0.0, high=1.0, strict=True)
     if operating.tau is not None:
         number(operating.tau, parameter="--tau", low=0.0)
         if operating.min_fairness is not None:
             raise InvalidInputError("--tau and --min-fairness both choose the operating point: give one of them")
-    data = read(request)
-    fitted = fit_stack(request, data, weight, operating, test_size=test_size, seed=seed)
-    held_out = fitted.held_out
+    return weight
+
+
+def stack_summary(
+    request: Request,
+    operating: Operating,
+    fitted: FittedStack,
+    weight: Weight,
+    bounds: tuple[float, float] | None,
+    notes: tuple[str, ...] = (),
+) -> dict[str, Any]:
+    """Return the summary of a stack on rows that it has not seen."""
     note = (
-        f"The stack was fitted on {fitted.n_fit:,} rows; all figures are for the other {len(held_out.y):,}. "
+        f"The stack was fitted on {fitted.n_fit:,} rows; all figures are for the other {fitted.base.n_rows:,}. "
         f"Its operating point was chosen without them: {_choice(operating)}."
-    )
-    bounds = fauc_bounds(
-        held_out, fitted.base, weight=weight, confidence=request.confidence, measures=request.measures()
     )
     summary = summarise(
         fitted.base,
-        settings_of(request, held_out, weight, (note,)),
+        settings_of(request, fitted.held_out, weight, (note, *notes)),
         stack=fitted.stack,
-        stack_family=family_name(data.names),
+        stack_family=family_name(fitted.held_out.names),
         interval=bounds,
         rule_model=len(fitted.base.points),
     )
     summary["operating"] = _operating(summary, fitted)
     summary["recommendation"] = [*_stack_words(summary), *best_model(summary)]
-    return summary, fitted
+    return summary
 
 
 def _choice(operating: Operating) -> str:

@@ -29,9 +29,9 @@ _TRIAL = 2**23
 _MANY = 100
 # Scores that are converted to double precision at once.
 _BLOCK = 2**24
-_POINTS = 20
+POINTS = 20
 # The rows are dealt into this many parts, of which some are held out.
-_PARTS = 10
+PARTS = 10
 
 
 @dataclass(frozen=True)
@@ -115,15 +115,15 @@ def _spread(accuracy: FloatArray) -> IntArray:
 
 
 def _cross_fitted(request: Request, data: AuditData, weight: Weight, models: IntArray) -> NDArray[Any]:
-    """Return the path's scores of every row, by a stack that has not seen the row, shape (n, _POINTS)."""
+    """Return the path's scores of every row, by a stack that has not seen the row, shape (n, POINTS)."""
     halves = split_rows(request, data, 2)
-    scores = np.empty((len(data.y), _POINTS))
+    scores = np.empty((len(data.y), POINTS))
     names = [data.names[i] for i in models]
     for half in (0, 1):
         fit_rows = np.flatnonzero(halves == half)[: max(MIN_ROWS // 2, _TRIAL // len(models))]
         groups = {name: values[fit_rows] for name, values in data.sensitive.items()}
         scales = "cv" if len(models) <= _MANY else None
-        stack = new_stack(request, weight, names, n_points=_POINTS, family_scales=scales)
+        stack = new_stack(request, weight, names, n_points=POINTS, family_scales=scales)
         stack.fit(data.scores[np.ix_(fit_rows, models)], data.y[fit_rows], sensitive_features=groups)
         _score_rows(stack, data.scores, np.flatnonzero(halves != half), models, scores)
     return scores
@@ -193,10 +193,9 @@ def fit_stack(
     request: Request, data: AuditData, weight: Weight, operating: Operating, *, test_size: float, seed: int
 ) -> FittedStack:
     """Fit a stack on one part of the rows and value it on the rest, `test_size` of them to the nearest tenth."""
-    held_out_parts = int(np.clip(round(test_size * _PARTS), 1, _PARTS - 1))
-    is_test = split_rows(request, data, _PARTS, seed) < held_out_parts
+    is_test = split_rows(request, data, PARTS, seed) < held_out_parts(test_size)
     H, y, groups = rows_of(data, np.flatnonzero(~is_test))
-    model = _operate(new_stack(request, weight, data.names).fit(H, y, sensitive_features=groups), operating)
+    model = operate(new_stack(request, weight, data.names).fit(H, y, sensitive_features=groups), operating)
     n_fit = len(y)
     H, y, groups = rows_of(data, np.flatnonzero(is_test))
     held_out = AuditData(y, data.positive, groups, H, data.names, data.left_out)
@@ -209,7 +208,12 @@ def fit_stack(
     return FittedStack(model, held_out, base, stack, n_fit)
 
 
-def _operate(model: Any, operating: Operating) -> Any:
+def held_out_parts(test_size: float) -> int:
+    """Return how many of the parts are held out."""
+    return int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
+
+
+def operate(model: Any, operating: Operating) -> Any:
     if operating.tau is not None:
         return model.at(tau=operating.tau)
     if operating.min_fairness is not None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from fairfrontier._extras import require
+from fairfrontier.chunks import file_schema
 from fairfrontier.exceptions import InvalidInputError
 
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
@@ -77,6 +78,20 @@ def open_file(path: Path, *, delimiter: str = ",") -> ColumnFile:
     if opened.n_rows == 0:
         raise InvalidInputError(f"FILE must hold at least one row; {path.name} has a header and no rows")
     return opened
+
+
+def open_streamed(path: Path, *, delimiter: str = ",") -> ColumnFile:
+    """Open a file that is read in chunks: its types are known, its columns cannot be read whole."""
+    readable = _readable(path)
+    if readable.stat().st_size == 0:
+        raise InvalidInputError(f"FILE must hold a table with a header; {path.name} is empty")
+    if len(delimiter) != 1:
+        raise InvalidInputError(f"--delimiter must be one character; got {delimiter!r}")
+    with readable.open("rb") as stream:
+        is_parquet = stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+    if not is_parquet:
+        _check_delimiter(path, delimiter)
+    return ColumnFile(path, _types(file_schema(path, delimiter=delimiter), path), 0, None)
 
 
 def _readable(path: Path) -> Path:

@@ -5,7 +5,7 @@ Everything that fairfrontier computes from chunks is a sum over them, so one obj
 
 from fairfrontier.chunks.chunk import Chunk
 from fairfrontier.chunks.cluster import dask_chunks, is_dask
-from fairfrontier.chunks.files import file_chunks
+from fairfrontier.chunks.files import file_chunks, file_schema
 from fairfrontier.chunks.source import Chunks, array_chunks, iterable_chunks
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "array_chunks",
     "dask_chunks",
     "file_chunks",
+    "file_schema",
     "is_dask",
     "iterable_chunks",
 ]

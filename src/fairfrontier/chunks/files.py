@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +90,7 @@ def _values(column: Any) -> NDArray[Any]:
         return np.asarray(column.to_numpy(zero_copy_only=False))
     # One object a distinct text, not one a row: telling them apart is then a comparison of addresses.
     encoded = column.dictionary_encode()
-    return np.array(encoded.dictionary.to_pylist(), dtype=object)[encoded.indices.to_numpy()]
+    return np.asarray(np.array(encoded.dictionary.to_pylist(), dtype=object)[encoded.indices.to_numpy()])
 
 
 def file_chunks(
@@ -132,13 +133,6 @@ def file_chunks(
     ...     [chunk.scores.ravel().tolist() for chunk in chunks]
     [[0.2, 0.9], [0.6]]
     """
-    try:
-        with Path(path).open("rb") as stream:
-            magic = stream.read(len(_PARQUET_MAGIC))
-    except OSError as error:
-        raise DataFileError(
-            f"{str(path)!r} must be a CSV or Parquet file; it cannot be opened: {error.strerror}"
-        ) from None
     asked = Columns(
         label,
         (sensitive,) if isinstance(sensitive, str) else tuple(sensitive),
@@ -146,63 +140,72 @@ def file_chunks(
         sample_weight,
         fold,
     )
-    if magic == _PARQUET_MAGIC:
-        return _parquet_chunks(path, asked, chunk_rows=chunk_rows)
-    return _csv_chunks(path, asked, chunk_rows=chunk_rows, delimiter=delimiter)
-
-
-def _parquet_chunks(path: str | Path, columns: Columns, *, chunk_rows: int | None = None) -> StreamedChunks:
-    """Read a Parquet file in chunks; only the columns that are needed leave the disk."""
-    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
-    file = Path(path)
-    try:
-        with parquet.ParquetFile(file) as source:
-            schema, n_rows = source.schema_arrow, source.metadata.num_rows
-    except arrow.ArrowException as error:
-        raise _damaged(file, "Parquet", error) from None
-    known = _resolved(columns, schema, file)
+    file, schema = Path(path), file_schema(path, delimiter=delimiter)
+    known = _resolved(asked, schema, file)
     step = rows_of_chunk(chunk_rows, len(known.scores))
-
-    def open_batches() -> Iterator[tuple[Any, float]]:
-        done = 0
-        with parquet.ParquetFile(file, **_STREAMED) as source:
-            for batch in source.iter_batches(batch_size=step, columns=known.all()):
-                done += batch.num_rows
-                yield batch, done / n_rows
-
-    return StreamedChunks(known.scores, _reader(file, "Parquet", known, open_batches))
+    if _is_parquet(file):
+        return StreamedChunks(
+            known.scores, _reader(file, "Parquet", known, lambda: _parquet_batches(file, known, step))
+        )
+    open_batches = partial(_csv_batches, file, known, step, schema=schema, delimiter=delimiter)
+    return StreamedChunks(known.scores, _reader(file, "CSV", known, open_batches))
 
 
-def _csv_chunks(
-    path: str | Path, columns: Columns, *, chunk_rows: int | None = None, delimiter: str = ","
-) -> StreamedChunks:
-    """Read a CSV file in chunks; its types are those of its first 32 MB, and scores are numbers throughout."""
+def file_schema(path: str | Path, *, delimiter: str = ",") -> Any:
+    """Return the pyarrow schema of a CSV or Parquet file; the types of a CSV file are those of its first 32 MB."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    file, kind = Path(path), "CSV"
+    try:
+        if _is_parquet(file):
+            kind = "Parquet"
+            with require("pyarrow.parquet", extra="cli", purpose=_PURPOSE).ParquetFile(file) as source:
+                return source.schema_arrow
+        csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
+        with csv.open_csv(file, *_csv_options(csv, delimiter), csv.ConvertOptions(strings_can_be_null=True)) as source:
+            return source.schema
+    except arrow.ArrowException as error:
+        raise _damaged(file, kind, error) from None
+
+
+def _is_parquet(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            return stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
+    except OSError as error:
+        raise DataFileError(
+            f"{str(file)!r} must be a CSV or Parquet file; it cannot be opened: {error.strerror}"
+        ) from None
+
+
+def _parquet_batches(file: Path, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
+    """Yield record batches, and the share of the file that is read after each."""
+    parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
+    done = 0
+    with parquet.ParquetFile(file, **_STREAMED) as source:
+        for batch in source.iter_batches(batch_size=step, columns=columns.all()):
+            done += batch.num_rows
+            yield batch, done / source.metadata.num_rows
+
+
+def _csv_batches(
+    file: Path, columns: Columns, step: int, *, schema: Any, delimiter: str
+) -> Iterator[tuple[Any, float]]:
+    """Yield record batches, and the share of the file that is read after each."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
-    file = Path(path)
     size = max(file.stat().st_size, 1)
-    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    reading = csv.ReadOptions(block_size=_BLOCK)
-    text = {"strings_can_be_null": True}
-    try:
-        with csv.open_csv(file, reading, parsing, csv.ConvertOptions(**text)) as source:
-            schema = source.schema
-    except arrow.ArrowException as error:
-        raise _damaged(file, "CSV", error) from None
-    known = _resolved(columns, schema, file)
-    step = rows_of_chunk(chunk_rows, len(known.scores))
     # A column of whole numbers at the top of the file may have fractions further down.
-    types = {name: schema.field(name).type for name in known.all()} | dict.fromkeys(known.scores, arrow.float64())
-    converting = csv.ConvertOptions(column_types=types, include_columns=known.all(), **text)
+    types = {name: schema.field(name).type for name in columns.all()} | dict.fromkeys(columns.scores, arrow.float64())
+    converting = csv.ConvertOptions(column_types=types, include_columns=columns.all(), strings_can_be_null=True)
+    with file.open("rb") as stream, csv.open_csv(stream, *_csv_options(csv, delimiter), converting) as source:
+        for batch in source:
+            for start in range(0, batch.num_rows, step):
+                yield batch.slice(start, step), min(stream.tell() / size, 1.0)
 
-    def open_batches() -> Iterator[tuple[Any, float]]:
-        with file.open("rb") as stream, csv.open_csv(stream, reading, parsing, converting) as source:
-            for batch in source:
-                for start in range(0, batch.num_rows, step):
-                    yield batch.slice(start, step), min(stream.tell() / size, 1.0)
 
-    return StreamedChunks(known.scores, _reader(file, "CSV", known, open_batches))
+def _csv_options(csv: Any, delimiter: str) -> tuple[Any, Any]:
+    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
+    return csv.ReadOptions(block_size=_BLOCK), parsing
 
 
 def _reader(

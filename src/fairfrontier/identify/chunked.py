@@ -52,20 +52,29 @@ def points_from_chunks(
     >>> points_from_chunks(chunks).fairness.round(4)
     array([0.6667, 1.    ])
     """
-    measure = _measure(accuracy)
     if include_constant and CONSTANT in chunks.names:
         raise InvalidInputError(
             f"y_preds must not name a model {CONSTANT!r} while include_constant=True adds one of that name; "
             "rename it or pass include_constant=False"
         )
+    keyed = keyed_sums(chunks, accuracy=accuracy, threshold=threshold)
+    contrasts = keyed.contrasts(fairness, sensitive_mode)
+    sums = sums_on(keyed, contrasts, accuracy)
+    return points_from_sums(sums, contrasts, _measure(accuracy), chunks.names, include_constant=include_constant)
+
+
+def keyed_sums(chunks: Chunks, *, accuracy: Accuracy = "accuracy", threshold: float | None = 0.5) -> KeyedSums:
+    """Return the sums over cells from which `sums_on` and `points_from_sums` make points, in one pass."""
+    measure = _measure(accuracy)
     if threshold is not None:
         threshold = validate.number(threshold, parameter="threshold", low=0.0, high=1.0)
-    keyed = chunks.sum(ChunkValue(measure, None if measure.regression else threshold))
-    contrasts = keyed.contrasts(fairness, sensitive_mode)
-    sums = keyed.in_order(contrasts, keyed.keys)
-    if measure.squared_error and not measure.regression:
-        sums = _with_labels(sums, contrasts)
-    return points_from_sums(sums, contrasts, measure, chunks.names, include_constant=include_constant)
+    return chunks.sum(ChunkValue(measure, None if measure.regression else threshold))
+
+
+def sums_on(keyed: KeyedSums, contrasts: Contrasts, accuracy: Accuracy) -> CellSums:
+    """Return the sums in the order of the cells of `contrasts`, with all that the accuracy measure needs."""
+    measure, sums = _measure(accuracy), keyed.in_order(contrasts, keyed.keys)
+    return _with_labels(sums, contrasts) if measure.squared_error and not measure.regression else sums
 
 
 def points_from_sums(

@@ -1,6 +1,6 @@
 """A report worth sharing: data → dict (`summarise`) → page (`render_html`) and tables (`points_csv`)."""
 
-from fairfrontier.report.evaluate import Evaluation, GroupCounts, evaluate
+from fairfrontier.report.evaluate import Evaluation, GroupCounts, evaluate, evaluate_sums
 from fairfrontier.report.html import render_html
 from fairfrontier.report.summarise import Settings, summarise
 from fairfrontier.report.tables import frontier_csv, points_csv
@@ -10,6 +10,7 @@ __all__ = [
     "GroupCounts",
     "Settings",
     "evaluate",
+    "evaluate_sums",
     "frontier_csv",
     "points_csv",
     "render_html",

@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify.chunked import points_from_sums, sums_on
 from fairfrontier.identify.points import CONSTANT, TradeoffPoints, tradeoff_points
 from fairfrontier.metrics import ACCURACY_MEASURES, Cells, build_contrasts, cell_sums
+from fairfrontier.metrics.keyed import KeyedSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +125,37 @@ def evaluate(
         points = _renamed(points, names, include_constant)
     groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
     return Evaluation(points, groups, len(preds.matrix))
+
+
+def evaluate_sums(
+    keyed: KeyedSums,
+    names: Sequence[str],
+    *,
+    fairness: str = "demographic_parity",
+    accuracy: str = "accuracy",
+    sensitive_mode: str = "separate",
+    include_constant: bool = True,
+) -> Evaluation:
+    """Value models from sums over cells, for rows that came in chunks.
+
+    Parameters
+    ----------
+    keyed : KeyedSums
+        What `keyed_sums` found with the same accuracy and threshold.
+    names : sequence of str
+        The models.
+    fairness, accuracy, sensitive_mode, include_constant
+        As in `tradeoff_points`.
+    """
+    contrasts = keyed.contrasts(fairness, sensitive_mode)
+    sums = sums_on(keyed, contrasts, accuracy)
+    measure = ACCURACY_MEASURES[accuracy]
+    points = points_from_sums(sums, contrasts, measure, tuple(names), include_constant=include_constant)
+    outcome, cells = sums.outcome, contrasts.cells
+    if include_constant:
+        outcome = np.concatenate([outcome, sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+    groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
+    return Evaluation(_renamed(points, names, include_constant), groups, int(keyed.rows.sum()))
 
 
 def _renamed(points: TradeoffPoints, names: Sequence[str], include_constant: bool) -> TradeoffPoints:
