@@ -129,6 +129,22 @@ def test_statistics_are_those_of_all_rows_even_far_from_zero():
     np.testing.assert_allclose(ours.contrast_matrix(), whole.contrast_matrix(), atol=1e-8)
 
 
+def test_statistics_grow_by_update():
+    y, H, group, _, weight = stacking_problem()
+    label = y == 1
+
+    def contrasts(rows):
+        options = {"n_rows": len(y[rows]), "sensitive_mode": "separate"}
+        return contrasts_for_fit("equalized_odds", label=label[rows], sensitive_features=group[rows], **options)
+
+    first, rest = slice(0, 600), slice(600, None)
+    grown = StackStatistics.from_arrays(H[first], label[first] * 1.0, contrasts(first), weight[first])
+    grown = grown.update(H[rest], label[rest] * 1.0, contrasts(rest), weight[rest])
+    whole = StackStatistics.from_arrays(H, label * 1.0, contrasts(slice(None)), weight)
+    for name in ("weight", "mean_h", "mean_y", "gram", "cross", "y_square", "set_weight", "set_h"):
+        np.testing.assert_allclose(getattr(grown, name), getattr(whole, name), rtol=1e-10, err_msg=name)
+
+
 def test_an_iterator_is_enough_for_one_pass_and_too_little_for_tuning():
     y, H, group, _, _ = stacking_problem()
     parts = [(y[a : a + 500], H[a : a + 500], group[a : a + 500]) for a in range(0, 1500, 500)]

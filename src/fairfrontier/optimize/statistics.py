@@ -114,6 +114,12 @@ class StackStatistics:
             raise InvalidInputError("chunks must hold at least one part; got none")
         return reduce(lambda a, b: a + b, parts, first)
 
+    def update(
+        self, H: NDArray[np.floating], y: FloatArray, contrasts: Contrasts, sample_weight: FloatArray | None = None
+    ) -> "StackStatistics":
+        """Return the statistics of these rows and further ones, with the same row sets."""
+        return self + StackStatistics.from_arrays(H, y, contrasts, sample_weight)
+
     def __add__(self, other: "StackStatistics") -> "StackStatistics":
         """Return the statistics of both parts together.
 
