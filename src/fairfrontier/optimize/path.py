@@ -9,6 +9,7 @@ Everything else is a choice of t: the constrained form takes the point of the bo
 S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,22 +96,40 @@ class RidgeFactor:
         debias_alpha : float, optional
             Another ridge for the direction U; None: the same.
         """
-        inverse = self.inverse_values(alpha)
-        of_direction = inverse if debias_alpha is None else self.inverse_values(debias_alpha)
-        direction = of_direction[:, None] * self._contrasts
-        solved = inverse * self._cross
-        return RidgeSolution(
-            alpha=alpha,
-            debias_alpha=alpha if debias_alpha is None else debias_alpha,
-            w0=(self.vectors @ solved) / self.scale,
-            U=(self.vectors @ direction) / self.scale[:, None],
-            S=self._contrasts.T @ direction,
-            b0=self._contrasts.T @ solved,
-            mean_h=self.statistics.mean_h,
-            mean_y=self.statistics.mean_y,
-            # A direction that moves no score moves no bias: below this, S is rounding.
-            negligible=1e-16 * float(np.square(self._contrasts).sum() * of_direction.max(initial=0.0)),
-        )
+        return self._solutions([(alpha, alpha if debias_alpha is None else debias_alpha)])[0]
+
+    def at_each(self, alphas: FloatArray) -> list["RidgeSolution"]:
+        """Return the solution at each of `alphas`, all from one matrix product."""
+        return self._solutions([(float(alpha), float(alpha)) for alpha in alphas])
+
+    def _solutions(self, ridges: Sequence[tuple[float, float]]) -> list["RidgeSolution"]:
+        m = self._contrasts.shape[1]
+        rotated = np.empty((len(self.values), len(ridges), 1 + m))
+        largest = np.empty(len(ridges))
+        for i, (alpha, debias_alpha) in enumerate(ridges):
+            of_direction = self.inverse_values(debias_alpha)
+            rotated[:, i, 0] = self.inverse_values(alpha) * self._cross
+            rotated[:, i, 1:] = of_direction[:, None] * self._contrasts
+            largest[i] = of_direction.max(initial=0.0)
+        flat = rotated.reshape(len(self.values), -1)
+        solved = (self.vectors @ flat / self.scale[:, None]).reshape(rotated.shape)
+        biases = (self._contrasts.T @ flat).reshape(m, len(ridges), 1 + m)
+        # A direction that moves no score moves no bias: below this, S is rounding.
+        negligible = 1e-16 * float(np.square(self._contrasts).sum()) * largest
+        return [
+            RidgeSolution(
+                alpha=alpha,
+                debias_alpha=debias_alpha,
+                w0=solved[:, i, 0],
+                U=solved[:, i, 1:],
+                S=biases[:, i, 1:],
+                b0=biases[:, i, 0],
+                mean_h=self.statistics.mean_h,
+                mean_y=self.statistics.mean_y,
+                negligible=float(negligible[i]),
+            )
+            for i, (alpha, debias_alpha) in enumerate(ridges)
+        ]
 
     def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
         """Return the stacks of a solution at targets (p, m), with their optimality certificates."""

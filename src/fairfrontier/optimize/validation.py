@@ -66,7 +66,8 @@ class CrossValidation(ABC):
         """Return a trial for each ridge."""
         used = np.flatnonzero(np.isfinite(scale))
         factors = [RidgeFactor(train.take(used), scale[used]) for train in self.train]
-        return [Trial(float(alpha), scale, tuple(factor.at(alpha) for factor in factors)) for alpha in alphas]
+        solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
+        return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 
     @abstractmethod
     def values(self, trials: Sequence[Trial], targets: Targets) -> list[TradeoffPoints]:
