@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
-from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.optimize.folds import assign_folds, train_test
 
 N = 400
@@ -477,3 +477,17 @@ def test_a_splitter_is_used_for_base_models_and_tuning(rows):
     one = model.fit(rows["X"], rows["y"], sensitive_features=rows["sex"]).path_.weights
     two = clone(model).fit(rows["X"], rows["y"], sensitive_features=rows["sex"]).path_.weights
     assert np.array_equal(one, two)
+
+
+def test_predictions_by_name_are_taken_in_any_order():
+    rng = np.random.default_rng(0)
+    sex, y = rng.integers(0, 2, 120), rng.integers(0, 2, 120)
+    named = {name: np.clip(0.4 * y + 0.2 * sex + rng.normal(0, 0.3, 120), 0, 1) for name in ("a", "b", "c")}
+    by_name = FairStacksClassifier("precomputed", random_state=0).fit(named, y, sensitive_features=sex)
+    matrix = np.stack(list(named.values()), axis=1)
+    by_column = FairStacksClassifier("precomputed", random_state=0).fit(matrix, y, sensitive_features=sex)
+    assert by_name.names_ == ("a", "b", "c")
+    shuffled = {name: named[name] for name in ("c", "a", "b")}
+    np.testing.assert_allclose(by_name.predict_path(shuffled), by_column.predict_path(matrix), atol=1e-12)
+    with pytest.raises(InvalidInputError, match="X must hold the predictions of every base model; 'c' is missing"):
+        by_name.predict({"a": named["a"], "b": named["b"]})

@@ -1,6 +1,7 @@
 """What the stacking classifier and regressor share: base models, the path, and its value."""
 
 import warnings
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -97,7 +98,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Features; with precomputed predictions the matrix H (n, k) or a dataframe of it. With precomputed
+            Features; with precomputed predictions the matrix H (n, k), a dataframe or a dict of it. With precomputed
             predictions X, y and the rest may be Dask collections: see `fit_chunks`.
         y : array-like of shape (n,)
             The target.
@@ -123,7 +124,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
                 DataConversionWarning,
                 stacklevel=2,
             )
-        n_rows = number_of_rows(X)
+        n_rows = number_of_rows(next(iter(X.values())) if isinstance(X, Mapping) and X else X)
         if n_rows == 1:
             raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
         target = self._validate_target(y)
@@ -211,11 +212,23 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             preds = validate.predictions(X)
             H, names = preds.matrix, preds.names
         else:
+            if isinstance(X, Mapping):
+                X, names = self._from_dict(X, fitting=fitting)
             H = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=fitting)
         if fitting:
             self.names_ = base.column_names(self.estimators, names, H.shape[1])
         base.check_finite(H, self.names_)
         return np.asarray(H)
+
+    def _from_dict(self, X: Mapping[str, Any], *, fitting: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
+        """Return predictions by name as a matrix, in the order of the fit."""
+        if not fitting:
+            missing = [name for name in self.names_ if name not in X]
+            if missing:
+                raise InvalidInputError(f"X must hold the predictions of every base model; {missing[0]!r} is missing")
+            X = {name: X[name] for name in self.names_}
+        preds = validate.predictions(X)
+        return preds.matrix, preds.names
 
     def _fit_path(self, data: StackData, folds: IntArray | None) -> None:
         tuned, n_free = isinstance(self.alpha, str), data.H.shape[1] - len(self.names_)
