@@ -54,10 +54,18 @@ def test_a_cell_has_mean_error_paper_and_marks(summary):
     assert "| **.815 (.005)** [.933†] |" in lines["FS Kitchen Sink (ours)"]
     assert "| .813 (.001) [.856†] |" in lines["FS MP Trees (ours)"]
     assert "| **.819 (.001)** |" in lines["ThresholdOptimizer §"]
-    assert "| .800 [.850†], 1 failed | – |" in lines["FAGTB"]
+    assert "| .800 [.850†], 1 split, 1 failed | – |" in lines["FAGTB"]
     assert "| .779 | .000 |" in lines["Constant model"]
     # The largest accuracy of each split, averaged: (.825 + .821) / 2.
     assert "| .823 | .600 |" in lines["Best accuracy of any model"]
+
+
+def test_a_mean_over_fewer_splits_is_marked_and_never_bold():
+    both = [record("mp-ours", 0, 0.80), record("mp-ours", 1, 0.81)]
+    lucky = record("fagtb", 0, 0.90)
+    text = markdown(summarise([*both, lucky], "dp"))
+    assert "| FAGTB | .900 [.850†], 1 split |" in text
+    assert "| FS MP Trees (ours) | **.805 (.005)** [.856†] |" in text
 
 
 def test_rows_without_the_attribute_come_first(summary):

@@ -118,12 +118,18 @@ class TableSummary:
         """Return one method on one task."""
         return self.entries.get((method.key, task), Entry(method, task, ()))
 
+    def splits(self, task: str, figure: str = "fauc") -> int:
+        """Return the largest number of splits that a method has on a task."""
+        return max((len(self.entry(method, task).by_split(figure)) for method in self.methods), default=0)
+
     def best(self, task: str, *, aware: bool, figure: str = "fauc") -> str | None:
-        """Return the key of the best method of one kind on a task."""
+        """Return the key of the best method of one kind on a task, among those with the most splits."""
         means: dict[str, float] = {}
+        most = self.splits(task, figure)
         for method in self.methods:
             found = self.entry(method, task).estimate(figure)
-            if method.aware == aware and found is not None:
+            # Splits differ more than methods do: a mean over fewer of them is no fair comparison.
+            if method.aware == aware and found is not None and found.count == most:
                 means[method.key] = found.mean
         return max(means, key=lambda key: means[key]) if means else None
 

@@ -80,6 +80,8 @@ def _cell(summary: TableSummary, entry: Entry, *, figure: str, bold: str) -> str
         theirs = paper_figures().get((summary.table, entry.method.paper_row, entry.task))
         if theirs is not None:
             text += f" [{short(theirs[0])}{mark_of_paper(summary, entry.task, theirs[0])}]"
+    if found.count < summary.splits(entry.task, figure):
+        text += f", {found.count} split{'s' if found.count > 1 else ''}"
     return text + (f", {len(entry.failed)} failed" if entry.failed else "")
 
 
@@ -126,9 +128,10 @@ def notes(summary: TableSummary) -> str:
     count = f"{min(splits)} to {max(splits)}" if len(splits) > 1 else f"{max(splits, default=0)}"
     reading = (
         f"Mean (standard error) over splits: {count}. In brackets the paper's figure. Bold: the best row of those that "
-        f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}). Weight: 80 % "
-        "step. The constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is "
-        "above the best accuracy of any model."
+        f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}), where a row "
+        "has as many splits as any other; rows with fewer say so, and are no fair comparison. Weight: 80 % step. The "
+        "constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is above the "
+        "best accuracy of any model."
     )
     lines = [reading]
     marked = {OUT_OF_REACH: "above the best accuracy", BELOW_CONSTANT: "below the constant model's accuracy"}
