@@ -7,7 +7,7 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 - optimize it by stacking the models under a bias constraint: `FairStacksClassifier`, `FairStacksRegressor`.
 """
 
-from fairfrontier import datasets, exceptions, learners
+from fairfrontier import chunks, datasets, exceptions, learners
 from fairfrontier._version import __version__
 from fairfrontier.identify import (
     TAFCurve,
@@ -16,6 +16,7 @@ from fairfrontier.identify import (
     taf_curve,
     tradeoff_points,
 )
+from fairfrontier.identify.chunked import points_from_chunks
 from fairfrontier.optimize import (
     FairPath,
     FairStacksClassifier,
@@ -84,6 +85,7 @@ __all__ = [
     "Weight",
     "__version__",
     "certify",
+    "chunks",
     "compare_fauc",
     "composite_fauc",
     "datasets",
@@ -98,6 +100,7 @@ __all__ = [
     "honest_taf",
     "learners",
     "load",
+    "points_from_chunks",
     "save",
     "score_decision_diagnostics",
     "taf_bands",

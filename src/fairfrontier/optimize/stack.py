@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import get_tags
@@ -124,7 +125,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
                 DataConversionWarning,
                 stacklevel=2,
             )
-        n_rows = number_of_rows(next(iter(X.values())) if isinstance(X, Mapping) and X else X)
+        n_rows = number_of_rows(next(iter(X.values()), []) if _by_name(X) else X)
         if n_rows == 1:
             raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
         target = self._validate_target(y)
@@ -212,7 +213,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             preds = validate.predictions(X)
             H, names = preds.matrix, preds.names
         else:
-            if isinstance(X, Mapping):
+            if _by_name(X):
                 X, names = self._from_dict(X, fitting=fitting)
             H = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=fitting)
         if fitting:
@@ -317,3 +318,8 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
 
     def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
         """Raise if rows that count do not tell what is to be told."""
+
+
+def _by_name(X: Any) -> bool:
+    """Tell predictions by name from everything else: some sparse matrices are mappings too."""
+    return isinstance(X, Mapping) and not issparse(X)
