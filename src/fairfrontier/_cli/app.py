@@ -7,6 +7,7 @@ import typer
 
 from fairfrontier._cli import console as terminal
 from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
+from fairfrontier._cli.elicit import elicit
 from fairfrontier._cli.options import parse_delimiter
 from fairfrontier._cli.output import check_output, writing
 from fairfrontier._cli.reproduce import reproduce
@@ -200,3 +201,4 @@ def datasets() -> None:
 
 
 app.command()(reproduce)
+app.command()(elicit)

@@ -98,6 +98,10 @@ class Questionnaire:
         self.answers.setdefault(person, []).append(Choice(kept, left))
         self._asked.setdefault(person, set()).add(question.names)
 
+    def skip(self, question: Question, *, person: str = EVERYBODY) -> None:
+        """Do not ask this person about that pair again."""
+        self._asked.setdefault(person, set()).add(question.names)
+
     def require(self, fairness: float, accuracy: float, *, person: str = EVERYBODY) -> None:
         """Record the statement "at least `accuracy` at `fairness`"."""
         self.answers.setdefault(person, []).append(Requirement(fairness, accuracy))
