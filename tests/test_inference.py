@@ -100,10 +100,16 @@ def test_area_of_a_plain_function_is_near_its_quadrature():
     assert Area(data.sets, weight, False)(data.observed)[0] == pytest.approx(exact, abs=1e-7)
 
 
-def test_contenders_are_the_models_that_reach_a_frontier():
-    fairness = np.array([[0.9, 0.8, 0.7], [0.9, 0.8, 0.7]])
-    accuracy = np.array([[0.6, 0.7, 0.5], [0.6, 0.5, 0.4]])
-    assert contenders(fairness, accuracy).tolist() == [0, 1]
+def test_contenders_are_the_models_that_can_reach_a_frontier():
+    sets = sample(*rows()[:2], sensitive_features=rows()[2]).sets
+    fairness, accuracy = np.array([[0.9, 0.8, 0.7, 0.6]]), np.array([[0.6, 0.7, 0.5, 0.71]])
+
+    def block(move):
+        return Block(np.stack([1 - fairness, 0 * fairness], axis=1), accuracy + move * np.array([[0, 0, 0.06, -0.1]]))
+
+    # The third model is 0.2 short of the second. It gains 0.06 in the replicate: too little, but for a stretch of 4.
+    assert contenders(block(0), block(1), sets, 1.0).tolist() == [True, True, False, False]
+    assert contenders(block(0), block(1), sets, 4.0).tolist() == [True, True, True, False]
 
 
 @pytest.mark.parametrize("method", ["multinomial", "bayesian"])
@@ -139,6 +145,17 @@ def test_blocks_do_not_change_the_resamples(monkeypatch):
     monkeypatch.setattr("fairfrontier.quantify.bootstrap._BLOCK", 7 * len(y))
     parts = fauc_interval(y, scores, sensitive_features=sex, n_resamples=60, random_state=0)
     np.testing.assert_allclose(whole.samples, parts.samples, atol=1e-12)
+
+
+@pytest.mark.parametrize("include_constant", [True, False])
+@pytest.mark.parametrize("interpolate", [False, True])
+def test_screening_out_models_does_not_change_the_resamples(include_constant, interpolate):
+    y, scores, sex = rows(500, k=60, seed=2)
+    options = {"sensitive_features": sex, "include_constant": include_constant}
+    interval = fauc_interval(y, scores, interpolate=interpolate, n_resamples=300, random_state=0, **options)
+    data = sample(y, scores, **options)
+    (block,) = replicates(data, 300, method="multinomial", stratify=False, generator=np.random.default_rng(0))
+    np.testing.assert_allclose(interval.samples, Area(data.sets, None, interpolate)(block), atol=1e-12)
 
 
 def test_bayesian_and_multinomial_resamples_spread_alike():

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairfrontier._validation import FloatArray, IntArray, one_of
+from fairfrontier._validation import FloatArray, one_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.frontier import TAFCurve, signed_frontier, taf_curve
 from fairfrontier.metrics.contrasts import RowSets
@@ -72,13 +73,33 @@ class Area:
         return [taf_curve(fairness, values, interpolate=True) for fairness, values in pairs]
 
 
-def contenders(fairness: FloatArray, accuracy: FloatArray) -> IntArray:
-    """Return the models that are Pareto-optimal in at least one replicate, from arrays of shape (b, k)."""
-    order = np.argsort(-fairness, axis=1)
-    values = np.take_along_axis(accuracy, order, axis=1)
-    best = np.maximum.accumulate(values, axis=1)
-    optimal = np.ones(values.shape, dtype=bool)
-    np.greater(values[:, 1:], best[:, :-1], out=optimal[:, 1:])
-    keep = np.zeros(values.shape[1], dtype=bool)
-    keep[order[optimal]] = True
-    return np.flatnonzero(keep)
+def contenders(start: Block, block: Block, sets: RowSets, stretch: float) -> NDArray[np.bool_]:
+    """Tell which models would be on the frontier of a replicate if their own deviation were `stretch` times larger.
+
+    Parameters
+    ----------
+    start : Block
+        The data themselves: one replicate.
+    block : Block
+        The replicates.
+    sets : RowSets
+        How rates are compared.
+    stretch : float
+        At least 1; with a large one, hardly any other resample brings another model to its frontier.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        True where that is so in at least one replicate.
+    """
+    fairness = fairness_of(block.rates, sets)
+    far_fairness = fairness_of(start.rates + stretch * (block.rates - start.rates), sets)
+    far_accuracy = start.accuracy + stretch * (block.accuracy - start.accuracy)
+    found = np.zeros(fairness.shape[1], dtype=bool)
+    for b, order in enumerate(np.argsort(-fairness, axis=1)):
+        # TAF at the stretched fairness: the best of the models that are at least as fair; 0 if there is none.
+        best = np.concatenate([[0.0], np.maximum.accumulate(block.accuracy[b, order])])
+        at_least = np.searchsorted(-fairness[b, order], -far_fairness[b], side="right")
+        found |= far_accuracy[b] >= best[at_least]
+        found[order[block.accuracy[b, order] >= best[1:]]] = True
+    return found

@@ -6,7 +6,7 @@ the data themselves. Nothing loops over models, and replicates come in blocks of
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -22,8 +22,8 @@ from fairfrontier.metrics.cells import CellSums
 from fairfrontier.metrics.contrasts import Contrasts, Fairness, RowSets, build_contrasts
 
 METHODS = ("multinomial", "bayesian")
-# Elements of the largest array of one block of replicates: 64 MB of doubles.
-_BLOCK = 2**23
+# Elements of the largest array of one block of replicates: small enough for the cache to help, 16 MB of doubles.
+_BLOCK = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +87,14 @@ class Sample:
     def observed(self) -> Block:
         """The data themselves as a block of one replicate."""
         return Block(self.points.rates.T[None], self.points.accuracy[None])
+
+    def select(self, models: IntArray) -> "Sample":
+        """Return the same rows for some of the models, ascending; the constant model stays."""
+        columns = models[models < self.outcome.shape[1]]
+        kept = np.append(columns, len(self.points) - 1) if self.has_constant else columns
+        error = None if self.error is None else np.take(self.error, columns, axis=1)
+        outcome = np.take(self.outcome, columns, axis=1)
+        return replace(self, points=self.points.select(kept), outcome=outcome, error=error)
 
     def bounds(self) -> IntArray:
         """Return the first row of each cell, and the number of rows: shape (c + 1,)."""

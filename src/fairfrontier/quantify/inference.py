@@ -224,8 +224,8 @@ def compare_fauc(
     Notes
     -----
     The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
-    The interval is made like that of `fauc_interval`, and spans the uncorrected difference as well: the biases of two
-    families may cancel. p is the level at which it just touches 0.
+    The interval is made like that of `fauc_interval`, and holds the plain one around the uncorrected difference, too:
+    the biases of two families may cancel. p is the level at which it just touches 0.
 
     Examples
     --------

@@ -1,6 +1,5 @@
 """The bootstrap of a statistic that is a maximum: replicates, two bias corrections and their errors."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +9,17 @@ from scipy.stats import norm
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.quantify.areas import Area, contenders
-from fairfrontier.quantify.bootstrap import METHODS, Block, Sample, fairness_of, replicates
+from fairfrontier.quantify.bootstrap import METHODS, Block, Sample, replicates
 
-Statistic = Callable[[Block, IntArray, IntArray | None], FloatArray]
 # The bias of a maximum grows with the variance of its noise when one candidate leads, and with its standard deviation
 # when all are level. A resample doubles the variance, and so shows the bias itself, or √2 − 1 of it.
 _FACTORS = (1.0, 1.0 / (np.sqrt(2.0) - 1.0))
 # Replicates kept for the second level, and how often each of them is resampled again; fewer where areas are slow.
-_KEPT, _AGAIN = 200, 8
+_KEPT, _AGAIN = 160, 6
 _KEPT_SLOW, _AGAIN_SLOW = 50, 3
+# With many resamples the first ones screen the models: those that do not come near a frontier, even if their deviation
+# is stretched so many times, are left out of the rest.
+_SCREEN, _STRETCH = 100, 4.0
 # Elements of the kept replicates: 128 MB of doubles.
 _KEPT_SIZE = 2**24
 
@@ -36,56 +37,100 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A statistic, its replicates, the values that an interval must span, and a standard error."""
+    """A statistic and its replicates; `centres` and their standard errors `errors` make the interval."""
 
     estimate: float
     corrected: float
     samples: FloatArray
     centres: tuple[float, ...]
-    error: float
+    errors: tuple[float, ...]
 
     def interval(self, confidence: float) -> tuple[float, float]:
-        """Return what is between the centres, or within z standard errors of one of them."""
-        reach = float(norm.ppf(0.5 + confidence / 2.0)) * self.error
-        return min(self.centres) - reach, max(self.centres) + reach
+        """Return the shortest interval that holds the intervals around all centres."""
+        z = float(norm.ppf(0.5 + confidence / 2.0))
+        ends = [(centre - z * error, centre + z * error) for centre, error in self._pairs()]
+        return min(low for low, _ in ends), max(high for _, high in ends)
 
     def p_value(self) -> float:
         """Return the smallest level at which the interval excludes 0."""
         if min(self.centres) <= 0.0 <= max(self.centres):
             return 1.0
-        nearest = min(abs(centre) for centre in self.centres)
-        return float(2.0 * norm.sf(nearest / self.error)) if self.error > 0 else 0.0
+        return max(float(2.0 * norm.sf(abs(c) / error)) if error > 0 else 0.0 for c, error in self._pairs())
+
+    def _pairs(self) -> list[tuple[float, float]]:
+        return list(zip(self.centres, self.errors, strict=True))
 
 
 def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against: IntArray | None = None) -> Resampled:
     """Resample the area of a family, or its difference to that of another."""
-
-    def statistic(block: Block, first: IntArray, second: IntArray | None) -> FloatArray:
-        value = area(block.select(first))
-        return value if second is None else value - area(block.select(second))
-
-    estimate = float(statistic(data.observed, family, against)[0])
-    samples: list[FloatArray] = []
-    kept: list[Block] = []
-    enough, again = (_KEPT_SLOW, _AGAIN_SLOW) if area.slow else (_KEPT, _AGAIN)
-    for block in replicates(
-        data, scheme.n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
-    ):
-        samples.append(statistic(block, family, against))
-        if sum(len(b.rates) for b in kept) < enough and sum(b.rates.size for b in kept) < _KEPT_SIZE:
-            kept.append(block)
-    values = np.concatenate(samples)
-    bank = Block(np.concatenate([b.rates for b in kept])[:enough], np.concatenate([b.accuracy for b in kept])[:enough])
-    keep = np.unique(np.concatenate([_reach(data, area, bank, one) for one in (family, against) if one is not None]))
-    level = SecondLevel(data, bank, keep, family, against, statistic, again, scheme.generator)
-    bias = float(values.mean()) - estimate
+    run = _Run(data, area, (family,) if against is None else (family, against))
+    estimate = float(run.statistic(data.observed)[0])
+    rest = scheme.n_resamples
+    if rest > 2 * _SCREEN and area.interpolate != "signed":
+        run.add(scheme, _SCREEN)
+        run.screen()
+        rest -= _SCREEN
+    run.add(scheme, rest)
+    samples = np.concatenate(run.samples)
+    bias = float(samples.mean()) - estimate
     corrected = tuple(estimate - factor * bias for factor in _FACTORS)
-    error = level.error(values)
+    errors = (SecondLevel(run, scheme.generator).error(samples),) * len(corrected)
     if against is None:
-        return Resampled(estimate, corrected[0], values, corrected, error)
-    # A difference may be biased to either side, or not at all: the estimate itself counts as well.
-    error = max(error, float(values.std(ddof=1)))
-    return Resampled(estimate, corrected[0], values, (estimate, *corrected), error)
+        return Resampled(estimate, corrected[0], samples, corrected, errors)
+    # A difference may be biased to either side, or not at all: the estimate itself counts as well. Near a kink of FAUC
+    # its resamples spread too little, and the corrected ones too much.
+    spread = (float(samples.std(ddof=1)) + errors[0]) / 2.0
+    return Resampled(estimate, corrected[0], samples, (estimate, *corrected), (spread, *errors))
+
+
+class _Run:
+    """A bootstrap under way: the models that are still in it, the statistic's replicates, and some blocks to keep."""
+
+    def __init__(self, data: Sample, area: Area, families: tuple[IntArray, ...]) -> None:
+        self.data, self.area, self.families = data, area, families
+        self.samples: list[FloatArray] = []
+        self.kept: list[Block] = []
+        self.enough, self.again = (_KEPT_SLOW, _AGAIN_SLOW) if area.slow else (_KEPT, _AGAIN)
+
+    def statistic(self, block: Block) -> FloatArray:
+        """Return the area of the family, or the difference of two, in each replicate."""
+        values = [self.area(block.select(family)) for family in self.families]
+        return values[0] if len(values) == 1 else values[0] - values[1]
+
+    def add(self, scheme: Scheme, n_resamples: int) -> None:
+        """Add replicates."""
+        for block in replicates(
+            self.data, n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
+        ):
+            self.samples.append(self.statistic(block))
+            held = sum(len(kept.rates) for kept in self.kept)
+            if held < self.enough and sum(kept.rates.size for kept in self.kept) < _KEPT_SIZE:
+                self.kept.append(block)
+
+    def bank(self) -> Block:
+        """Return the replicates that were kept."""
+        rates = np.concatenate([block.rates for block in self.kept])[: self.enough]
+        return Block(rates, np.concatenate([block.accuracy for block in self.kept])[: self.enough])
+
+    def screen(self) -> None:
+        """Go on with the models that may still matter."""
+        keep = self.reach(self.bank(), _STRETCH)
+        if self.data.has_constant:
+            keep = np.union1d(keep, [len(self.data.points) - 1]).astype(np.intp)
+        self.kept = [block.select(keep) for block in self.kept]
+        self.families = tuple(np.flatnonzero(np.isin(keep, family)) for family in self.families)
+        self.data = self.data.select(keep)
+
+    def reach(self, bank: Block, stretch: float) -> IntArray:
+        """Return the models that come to a frontier if their deviation is stretched."""
+        if self.area.interpolate == "signed":  # a dominated model with a bias of the other sign may be on that hull
+            return np.arange(len(self.data.points))
+        start = self.data.observed
+        found = [
+            family[contenders(start.select(family), bank.select(family), self.data.sets, stretch)]
+            for family in self.families
+        ]
+        return np.unique(np.concatenate(found))
 
 
 class SecondLevel:
@@ -95,28 +140,19 @@ class SecondLevel:
     order, the sum of two independent deviations.
     """
 
-    def __init__(
-        self,
-        data: Sample,
-        bank: Block,
-        keep: IntArray,
-        family: IntArray,
-        against: IntArray | None,
-        statistic: Statistic,
-        again: int,
-        generator: np.random.Generator,
-    ) -> None:
-        observed = data.observed
-        start, bank = observed.select(keep), bank.select(keep)
-        first = np.flatnonzero(np.isin(keep, family))
-        second = None if against is None else np.flatnonzero(np.isin(keep, against))
-        self.once = statistic(bank, first, second)
-        self.twice = np.empty((again, len(self.once)))
+    def __init__(self, run: _Run, generator: np.random.Generator) -> None:
+        bank = run.bank()
+        keep = run.reach(bank, 2.0)
+        start, bank = run.data.observed.select(keep), bank.select(keep)
+        families = tuple(np.flatnonzero(np.isin(keep, family)) for family in run.families)
+        small = _Run(run.data, run.area, families)
+        self.once = small.statistic(bank)
+        self.twice = np.empty((run.again, len(self.once)))
         for repeat in self.twice:
             order = generator.permutation(len(self.once))
             rates = bank.rates + bank.rates[order] - start.rates
             values = np.clip(bank.accuracy + bank.accuracy[order] - start.accuracy, 0.0, 1.0)
-            repeat[:] = statistic(Block(rates, values), first, second)
+            repeat[:] = small.statistic(Block(rates, values))
 
     def error(self, samples: FloatArray) -> float:
         """Return the standard error of the estimate less its bootstrap bias."""
@@ -124,14 +160,3 @@ class SecondLevel:
         # The mean of a few resamples is itself noisy, which is no part of the error.
         noise = self.twice.var(axis=0, ddof=1).mean() / len(self.twice)
         return float(np.sqrt(max(corrected.var(ddof=1) - noise, 0.25 * samples.var(ddof=1))))
-
-
-def _reach(data: Sample, area: Area, bank: Block, family: IntArray) -> IntArray:
-    """Return the models of a family that a second resample may bring to the frontier."""
-    if area.interpolate == "signed":  # a dominated model with a bias of the other sign may be on the signed hull
-        return family
-    start = data.observed
-    rates = start.rates + 1.5 * (bank.rates - start.rates)
-    values = start.accuracy + 1.5 * (bank.accuracy - start.accuracy)
-    fairness = fairness_of(rates[:, :, family], data.sets)
-    return family[contenders(fairness, values[:, family])]
