@@ -145,8 +145,11 @@ def fauc_interval(
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
     In simulations of 500 test sets each (``examples/simulate_coverage.py``, ``results/coverage.md``) intervals of
-    nominally 95 % cover the population's value in 93 to 98 % of cases, whether 8 models are far apart or hundreds are
-    equally good, where a percentile interval covers as little as 0 %.
+    nominally 95 % cover the population's value in 92.6 to 97.0 % of cases, whether 8 models are far apart or 100 are
+    equally good, where a percentile interval covers it in 31 %.
+
+    With more than 200 resamples, the first 100 screen the models: those that would not come to a frontier with four
+    times their deviation are left out of the others.
 
     Examples
     --------
