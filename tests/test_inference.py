@@ -139,12 +139,18 @@ def test_interval_is_reproducible_and_ordered():
     assert wide.high >= one.high
 
 
-def test_blocks_do_not_change_the_resamples(monkeypatch):
-    y, scores, sex = rows()
-    whole = fauc_interval(y, scores, sensitive_features=sex, n_resamples=60, random_state=0)
-    monkeypatch.setattr("fairfrontier.quantify.bootstrap._BLOCK", 7 * len(y))
-    parts = fauc_interval(y, scores, sensitive_features=sex, n_resamples=60, random_state=0)
-    np.testing.assert_allclose(whole.samples, parts.samples, atol=1e-12)
+def test_replicates_in_several_blocks_are_the_resamples_that_were_drawn():
+    y, scores, sex = rows(30_000, k=3)
+    data = sample(y, scores, sensitive_features=sex)
+    blocks = list(replicates(data, 150, method="multinomial", stratify=False, generator=np.random.default_rng(0)))
+    assert len(blocks) > 1
+    accuracy = np.concatenate([block.accuracy for block in blocks])
+    generator = np.random.default_rng(0)
+    drawn = [data.order[generator.integers(0, len(y), len(y))] for _ in range(150)]
+    for b in (0, 90, 149):
+        index = drawn[b]
+        expected = ff.tradeoff_points(y[index], scores[index], sensitive_features=sex[index])
+        np.testing.assert_allclose(accuracy[b], expected.accuracy, atol=1e-12)
 
 
 @pytest.mark.parametrize("include_constant", [True, False])
