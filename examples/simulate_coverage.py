@@ -237,7 +237,7 @@ test set can find; here `naive` is the FAUC of all rows, and sd its standard dev
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--draws", type=int, default=500)
-    parser.add_argument("--resamples", type=int, default=400)
+    parser.add_argument("--resamples", type=int, default=200)
     parser.add_argument("--scenarios", nargs="*", help="such as few-1000; default: all")
     parser.add_argument("--out", type=Path)
     arguments = parser.parse_args()
