@@ -220,17 +220,18 @@ the second; where both halves are level it is on the safe side. The last column 
 same resamples, for comparison only. The construction of the intervals was chosen among several by simulations of this
 kind, on the same populations with other draws.
 
-Two things these figures do not show. With more than 200 resamples `fauc_interval` and `compare_fauc` screen the models by
-the first 100; this run has 200, so that screening is not part of it. And the populations are those on which the rule was
-chosen: 92.6 is close to the edge, and fresh populations may give less.
+Two things these figures do not show. With more than 200 resamples `fauc_interval` and `compare_fauc` screen the
+models by the first 100; this run has 200, so that screening is not part of it. And the populations are those on which
+the rule was chosen: 92.6 is close to the edge, and fresh populations may give less.
 
 ## The winner's curse
 
 `naive − delivery`: how much more FAUC a frontier, chosen and valued on the same rows (four fifths of the test set),
 promises on average than the chosen models deliver in the population (the area under their own TAF there).
 `honest − delivery`: the same for `honest_taf`, which chooses on four fifths and values on the last fifth. The ratio
-compares the two. (An earlier version of this table compared `honest_taf` with the delivery of models chosen on all rows;
-there the ratio of `close` with 12,000 rows was 0.34. The definition was changed after that figure was seen.) `naive − best` and `honest − best` compare with the best models of the population, which no finite
+compares the two. (An earlier version of this table compared `honest_taf` with the delivery of models chosen on all
+rows; there the ratio of `close` with 12,000 rows was 0.34. The definition was changed after that figure was seen.)
+`naive − best` and `honest − best` compare with the best models of the population, which no finite
 test set can find; here `naive` is the FAUC of all rows, and sd its standard deviation over test sets.
 
 | models | k | rows | naive − delivery | honest − delivery | ratio | naive − best | honest − best | sd |
