@@ -13,6 +13,7 @@ help:
 	@echo "make check   formatting, lint and types"
 	@echo "make format  put the code into shape"
 	@echo "make bench   measure against rivals; writes results/benchmarks.md"
+	@echo "make docs    build the documentation in docs/_build/html, with warnings as errors"
 	@echo "make oldest  run the tests on the oldest supported versions"
 
 $(INSTALLED): pyproject.toml constraints.txt
@@ -37,6 +38,9 @@ format: $(INSTALLED)
 
 bench: $(INSTALLED)
 	$(BIN)/python -m benchmarks --json results/benchmarks.json --markdown results/benchmarks.md
+
+docs: $(INSTALLED)
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
