@@ -11,7 +11,7 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_extras", "_html", "_validation", "_version", "exceptions")
+BASE = ("_columns", "_csv", "_extras", "_html", "_validation", "_version", "exceptions")
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
     "chunks": (),
@@ -22,8 +22,9 @@ ABOVE_BASE = {
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "datasets"),
     "persistence": (*CORE_LAYERS, "optimize", "learners"),
-    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence"),
-    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "benchmark"),
+    "adapters": (*CORE_LAYERS, "optimize", "learners"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "adapters"),
+    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "adapters", "benchmark"),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (

@@ -7,8 +7,9 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 - optimize it by stacking the models under a bias constraint: `FairStacksClassifier`, `FairStacksRegressor`.
 """
 
-from fairfrontier import chunks, datasets, exceptions, learners
+from fairfrontier import adapters, chunks, datasets, exceptions, learners
 from fairfrontier._version import __version__
+from fairfrontier.adapters import make_fauc_scorer
 from fairfrontier.identify import (
     TAFCurve,
     TAFDisplay,
@@ -84,6 +85,7 @@ __all__ = [
     "UniformWeight",
     "Weight",
     "__version__",
+    "adapters",
     "certify",
     "chunks",
     "compare_fauc",
@@ -100,6 +102,7 @@ __all__ = [
     "honest_taf",
     "learners",
     "load",
+    "make_fauc_scorer",
     "points_from_chunks",
     "save",
     "score_decision_diagnostics",

@@ -1,0 +1,155 @@
+"""Read a scikit-learn search: each candidate that it tried is a model."""
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import _safe_indexing as rows_of
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.adapters._request import Columns, Request, not_binary, not_fitted
+from fairfrontier.adapters._scikit import check_classes, response
+from fairfrontier.exceptions import InvalidInputError
+
+OUT_OF_FOLD = "cv"
+_LONGEST_VALUE = 40
+
+
+def read_search(search: Any, request: Request) -> Columns:
+    """Return what every candidate decides: a search keeps their scores and no predictions, so they are fitted again."""
+    if not hasattr(search, "cv_results_"):
+        raise not_fitted(search)
+    if not is_classifier(search.estimator):
+        raise not_binary(search, f"searches over a {type(search.estimator).__name__}, which is no classifier")
+    candidates = _candidates(search)
+    if isinstance(request.train, str):
+        validate.one_of(request.train, (OUT_OF_FOLD,), parameter="train")
+        return _out_of_fold(search, candidates, request)
+    if not (isinstance(request.train, tuple) and len(request.train) == 2):
+        raise InvalidInputError(
+            "train must be given for a search, which keeps no fitted candidates: train=(X_train, y_train) fits each of "
+            "them on these rows, train='cv' values them out of fold on X and y with the search's own splits; got "
+            f"{request.train!r}"
+        )
+    X, y = request.train
+    extra = {name: value for name, value in request.fit_params.items() if name != "groups"}
+    columns = Parallel(n_jobs=_jobs(search, request))(
+        delayed(_fit_predict)(search.estimator, params, (X, y, extra), request.X, request.y, request.scores)
+        for params in candidates.values()
+    )
+    return dict(zip(candidates, columns, strict=True))
+
+
+def _out_of_fold(search: Any, candidates: Mapping[str, Any], request: Request) -> Columns:
+    """Return predictions by models that have not seen the row, averaged where a row is held out more than once."""
+    if request.y is None:
+        raise InvalidInputError("y must be given with train='cv': the candidates are fitted on parts of X and y")
+    y = validate.column(request.y, parameter="y")
+    splits = _splits(search, request, y)
+    jobs = [(j, params, split) for j, params in enumerate(candidates.values()) for split in splits]
+    parts = Parallel(n_jobs=_jobs(search, request))(
+        delayed(_fit_predict)(
+            search.estimator,
+            params,
+            (rows_of(request.X, train), y[train], _rows_of_params(request.fit_params, train, len(y))),
+            rows_of(request.X, test),
+            None,
+            request.scores,
+        )
+        for _, params, (train, test) in jobs
+    )
+    total = np.zeros((len(candidates), len(y)))
+    for (j, _, (_, test)), part in zip(jobs, parts, strict=True):
+        total[j, test] += part
+    times = np.bincount(np.concatenate([test for _, test in splits]), minlength=len(y))
+    return dict(zip(candidates, total / times, strict=True))
+
+
+def _splits(search: Any, request: Request, y: NDArray[Any]) -> list[tuple[IntArray, IntArray]]:
+    splitter = check_cv(search.cv, y, classifier=True)
+    splits = list(splitter.split(request.X, y, request.fit_params.get("groups")))
+    held_out = np.zeros(len(y), dtype=bool)
+    for _, test in splits:
+        held_out[test] = True
+    if not held_out.all():
+        raise InvalidInputError(
+            f"train='cv' needs splits that hold out every row; {type(splitter).__name__} leaves out "
+            f"{np.sum(~held_out)} of {len(y)}: pass train=(X_train, y_train), or search with KFold"
+        )
+    return splits
+
+
+def _rows_of_params(params: Mapping[str, Any], rows: IntArray, n_rows: int) -> dict[str, Any]:
+    """Return the rows of what has one value a row, and everything else as it is; `groups` is for the splits alone."""
+    return {
+        name: rows_of(value, rows) if not isinstance(value, str) and _length(value) == n_rows else value
+        for name, value in params.items()
+        if name != "groups"
+    }
+
+
+def _length(value: Any) -> int:
+    shape = getattr(value, "shape", None)
+    if shape:
+        return int(shape[0])
+    return len(value) if hasattr(value, "__len__") else -1
+
+
+def _fit_predict(
+    estimator: Any, params: Mapping[str, Any], train: tuple[Any, Any, dict[str, Any]], X: Any, y: Any, scores: bool
+) -> FloatArray:
+    X_train, y_train, extra = train
+    model = clone(estimator).set_params(**clone(params, safe=False))
+    model.fit(X_train, y_train, **extra)
+    check_classes(model, y)
+    return response(model, X, scores=scores)
+
+
+def _jobs(search: Any, request: Request) -> int | None:
+    return search.n_jobs if request.n_jobs is None else request.n_jobs
+
+
+def _candidates(search: Any) -> dict[str, Mapping[str, Any]]:
+    """Return the distinct candidates by name; successive halving meets the survivors again in each round."""
+    results = search.cv_results_
+    scores = np.stack([results[key] for key in results if key.startswith("mean_test_")])
+    failed = np.logical_and.reduce(np.isnan(scores.astype(np.float64)))
+    found: dict[str, Mapping[str, Any]] = {}
+    known: set[str] = set()
+    for params, without_score in zip(results["params"], failed, strict=True):
+        identity = repr(sorted(params.items()))
+        if identity in known:
+            continue
+        known.add(identity)
+        name = _name(params)
+        if without_score:
+            warnings.warn(f"the candidate {name!r} failed in the search and is left out", UserWarning, stacklevel=2)
+            continue
+        found[_free(name, found)] = params
+    if not found:
+        raise InvalidInputError("model must have a candidate that could be fitted; in this search all of them failed")
+    return found
+
+
+def _name(params: Mapping[str, Any]) -> str:
+    """Return parameters as a short name, such as ``C=0.1, penalty=l2``."""
+    return ", ".join(f"{key}={_shown(value)}" for key, value in params.items()) or "default"
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """Return the name, numbered where two candidates would have the same."""
+    number, free = 2, name
+    while free in taken:
+        number, free = number + 1, f"{name} ({number})"
+    return free
