@@ -65,22 +65,29 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"/plot_",
-    "ignore_pattern": r"/(?!plot_)[^/]*\.py$",
+    "ignore_pattern": r"^(?!plot_)|/(?!plot_)[^/]*\.py$",
     "within_subsection_order": "gallery_order.story",
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
-    "plot_gallery": True,
-    "abort_on_example_error": False,
     "only_warn_on_example_error": False,
+    "abort_on_example_error": False,
     "show_signature": False,
+    "write_computation_times": False,
     "min_reported_time": 1e9,
     "reference_url": {"fairfrontier": None},
-    "backreferences_dir": None,
-    "doc_module": ("fairfrontier",),
     "image_srcset": ["2x"],
-    "default_thumb_file": None,
 }
 
 # Examples are run as users run them, but a picture that is only shown in a window has none here.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+
+def skip_routing(app, what, name, obj, skip, options):
+    """Leave out the methods that scikit-learn adds to every estimator for metadata routing."""
+    return skip or name == "get_metadata_routing" or (name.startswith("set_") and name.endswith("_request"))
+
+
+def setup(app):
+    """Connect what the extensions do not do."""
+    app.connect("autodoc-skip-member", skip_routing)
