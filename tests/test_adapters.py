@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+from joblib import parallel_config
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
@@ -126,7 +127,8 @@ class TestSearch:
         pipeline = make_pipeline(StandardScaler(), RandomForestClassifier(5, random_state=0))
         space = {"randomforestclassifier__max_depth": [1, 3], "standardscaler": [StandardScaler(), "passthrough"]}
         search = RandomizedSearchCV(pipeline, space, n_iter=4, random_state=0, cv=2).fit(frame, Y)
-        found = adapters.predictions(search, frame, y=Y, train="cv", n_jobs=2)
+        with parallel_config("threading"):
+            found = adapters.predictions(search, frame, y=Y, train="cv", n_jobs=2)
         assert len(found) == 4
         assert all("randomforestclassifier__max_depth=" in name for name in found)
         assert sum("standardscaler=passthrough" in name for name in found) == 2

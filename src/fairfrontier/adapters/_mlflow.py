@@ -124,18 +124,20 @@ def _run_id(mlflow: Any, run_id: str | None) -> str:
 def _files(points: TradeoffPoints, curve: TAFCurve, model: Any, report: Any) -> dict[str, str]:
     files = {"points.csv": _points_csv(points, curve), "frontier.csv": _frontier_csv(points, curve)}
     if model is not None:
-        rows = [["(constant)", model.intercept_], *zip(model.names_, _named_weights(model), strict=True)]
-        files["weights.csv"] = to_csv(["model", "weight"], rows)
+        files["weights.csv"] = _weights_csv(model)
     if report is not None:
         is_page = isinstance(report, str) and report.lstrip()[:1] == "<"
         files["report.html"] = str(report) if is_page else _read(Path(report))
     return files
 
 
-def _named_weights(model: Any) -> Any:
-    if not hasattr(model, "weights_"):
+def _weights_csv(model: Any) -> str:
+    if not (hasattr(model, "weights_") and hasattr(model, "names_")):
         raise InvalidInputError(f"model must be a fitted FairStacks; this {type(model).__name__} has no weights")
-    return model.weights_[: len(model.names_)]  # an attribute-aware stack has weights of groups behind them
+    # An attribute-aware stack has weights of groups behind those of its models.
+    groups = [f"(group {j})" for j in range(len(model.weights_) - len(model.names_))]
+    named = zip([*model.names_, *groups], model.weights_, strict=True)
+    return to_csv(["model", "weight"], [["(constant)", model.intercept_], *named])
 
 
 def _read(path: Path) -> str:
