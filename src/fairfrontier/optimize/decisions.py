@@ -103,7 +103,7 @@ def decision_path(
     accuracy = (along(sign) + totals[~cells.label].sum()) / totals.sum()
     member = contrasts.membership.astype(np.float64)
     rates = np.stack([along(of_set) / (of_set @ totals) for of_set in member], axis=1)
-    return DecisionPath(_positions(at, up, ends, low, high), accuracy, rates, contrasts.sets)
+    return DecisionPath(_positions(at, ends, low, high), accuracy, rates, contrasts.sets)
 
 
 def _event_order(at: FloatArray, up: np.ndarray) -> IntArray:
@@ -127,10 +127,14 @@ def _state_ends(at: FloatArray, up: np.ndarray) -> IntArray:
     return np.append(np.flatnonzero(changes), len(at) - 1)
 
 
-def _positions(at: FloatArray, up: np.ndarray, ends: IntArray, low: float, high: float) -> FloatArray:
-    """Return a position inside each state: the crossing itself after falling rows, else the middle to the next one."""
-    here, rose = at[ends], up[ends]
-    after = np.append(here[1:], high)
-    inside = np.where(rose, (here + after) / 2.0, here)
+def _positions(at: FloatArray, ends: IntArray, low: float, high: float) -> FloatArray:
+    """Return a position inside each state: the middle to the next one.
+
+    Notes
+    -----
+    A falling row decides 0 at its crossing already, but there rounding may turn a score either way. Only a state
+    between falling and rising rows that cross together has no other position.
+    """
+    here = at[ends]
     first = low if len(at) == 0 or at[0] > low else at[0]
-    return np.concatenate([[first], inside])
+    return np.concatenate([[first], (here + np.append(here[1:], high)) / 2.0])
