@@ -72,7 +72,9 @@ class RidgeFactor:
         self.statistics = statistics
         self.scale = scale
         scaled = statistics.gram / np.outer(scale, scale)
-        self.values, self.vectors = eigh(scaled, driver="evd", overwrite_a=True, check_finite=False)
+        # LAPACK's divide and conquer, as scipy before 1.13 calls it, refuses a matrix of one number.
+        driver = "evd" if len(scale) > 1 else "ev"
+        self.values, self.vectors = eigh(scaled, driver=driver, overwrite_a=True, check_finite=False)
         self.values = np.maximum(self.values, 0.0)
         # What centring leaves of models that are constant.
         self._rounding = statistics.weight * float(np.square(ROUNDING * statistics.mean_h / scale).sum())
