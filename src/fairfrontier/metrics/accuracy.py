@@ -46,8 +46,9 @@ def _balanced_accuracy(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
         raise InvalidInputError(
             "accuracy='balanced_accuracy' is undefined: sample_weight leaves one of the two classes without weight"
         )
-    true_positive = sums.outcome[label].sum(axis=0) / positive
-    true_negative = 1.0 - sums.outcome[~label].sum(axis=0) / negative
+    # Counts may come in single precision, in which NumPy 1 would leave the quotient.
+    true_positive = sums.outcome[label].sum(axis=0, dtype=np.float64) / positive
+    true_negative = 1.0 - sums.outcome[~label].sum(axis=0, dtype=np.float64) / negative
     return np.asarray((true_positive + true_negative) / 2.0)
 
 
