@@ -293,7 +293,11 @@ class CallableWeight(Weight):
     @staticmethod
     def _integrate(function: Callable[[float], float], fairness: FloatArray) -> FloatArray:
         levels, where = np.unique(np.append(np.ravel(fairness), 0.0), return_inverse=True)
-        pieces = [quad(function, a, b, limit=200)[0] for a, b in pairwise(levels)]
+        pieces = [
+            # A piece this narrow holds nothing, and quad's own subintervals of it would underflow.
+            quad(function, a, b, limit=200)[0] if b - a > 1e-100 else (b - a) * function((a + b) / 2.0)
+            for a, b in pairwise(levels)
+        ]
         total = np.concatenate([[0.0], np.cumsum(pieces)])
         return np.asarray(total[where[:-1]].reshape(np.shape(fairness)))
 
