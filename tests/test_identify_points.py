@@ -145,7 +145,6 @@ GROUPS = {
     "list of text": TEXT.tolist(),
     "objects": TEXT.astype(object),
     "bytes": TEXT.astype("S"),
-    "variable-width text": TEXT.astype(np.dtypes.StringDType()),
     "floats": GROUP / 7,
     "large numbers": GROUP.astype(np.int64) * 2**61 - 2**61,
     "unsigned": GROUP.astype(np.uint64) * 2**62,
@@ -173,6 +172,8 @@ GROUPS = {
     "pyarrow dictionary": pa.chunked_array([pa.array(TEXT).dictionary_encode()]),
     "pyarrow table": pa.table({"region": TEXT}),
 }
+if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
+    GROUPS["variable-width text"] = TEXT.astype(np.dtypes.StringDType())
 
 
 class TestLabelsAndGroups:
