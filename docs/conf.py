@@ -1,5 +1,6 @@
 """Configuration of the documentation. It needs no network, neither to build nor to read."""
 
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -77,10 +78,21 @@ sphinx_gallery_conf = {
     "min_reported_time": 1e9,
     "reference_url": {"fairfrontier": None},
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 420),
 }
 
 # Examples are run as users run them, but a picture that is only shown in a window has none here.
 warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
+
+# Files of results/ keep their own levels of headings.
+suppress_warnings = ["myst.header"]
+
+
+def keep_bars(app, what, name, obj, options, lines):
+    """Let |x| in a docstring be an absolute value, not a substitution of reStructuredText."""
+    for i, line in enumerate(lines):
+        if "``" not in line and not line.lstrip().startswith((">>>", "...")):
+            lines[i] = re.sub(r"\|(?=[^|\s][^|]*\|)|(?<=\S)\|", r"\|", line)
 
 
 def skip_routing(app, what, name, obj, skip, options):
@@ -91,3 +103,4 @@ def skip_routing(app, what, name, obj, skip, options):
 def setup(app):
     """Connect what the extensions do not do."""
     app.connect("autodoc-skip-member", skip_routing)
+    app.connect("autodoc-process-docstring", keep_bars, priority=900)

@@ -2,7 +2,7 @@
 May I trust score fairness? Diagnostics of Theorem 3
 ====================================================
 
-The paper's Theorem 3 says when limiting score bias limits decision bias: the spread of the scores in the two groups must
+Theorem 3 of the paper says when limiting score bias limits decision bias: the spread of the scores in two groups must
 be in balance with the curvature of the decision rule. ``score_decision_diagnostics`` measures both sides along the path
 and lists every step where decision bias grew although score bias fell. Here is a case that keeps the condition, and one
 that was built to break it.

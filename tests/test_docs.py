@@ -1,0 +1,185 @@
+"""The documentation runs, names what exists, and leaves no public name out."""
+
+import doctest
+import importlib
+import io
+import pkgutil
+import re
+import subprocess
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+
+import pytest
+
+import fairfrontier
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.glob("*.md"))
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
+WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
+# A cluster and its files: tests/test_dask.py runs the same calls against a real one.
+NEEDS_A_CLUSTER = ("dask", "joblib.parallel_config")
+
+
+def blocks(page):
+    """Return the Python blocks of a page, each with the output that the page shows for it, or None."""
+    fences = FENCE.findall(page.read_text(encoding="utf-8"))
+    after = [*fences[1:], ("", "")]
+    return [
+        (code, text if next_language == "output" else None)
+        for (language, code), (next_language, text) in zip(fences, after, strict=True)
+        if language == "python"
+    ]
+
+
+def prepared_files(folder):
+    """Write the file of predictions that the pages speak of."""
+    import numpy as np
+    import pandas
+
+    rng = np.random.default_rng(0)
+    frame = pandas.DataFrame({"y": rng.integers(0, 2, 600), "sex": rng.choice(["f", "m"], 600)})
+    frame["race"] = rng.choice(["a", "b"], 600)
+    for j in range(4):
+        frame[f"m_{j}"] = np.clip(
+            0.3 + 0.4 * frame["y"] + 0.05 * j * (frame["sex"] == "m") + rng.normal(0, 0.2, 600), 0, 1
+        )
+    frame.to_parquet(folder / "predictions.parquet")
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch):
+    import matplotlib.pyplot
+
+    matplotlib.pyplot.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    prepared_files(tmp_path)
+    names, checker = {}, doctest.OutputChecker()
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    for code, shown in blocks(page):
+        if any(word in code for word in NEEDS_A_CLUSTER):
+            compile(code, page.name, "exec")
+            continue
+        printed = io.StringIO()
+        with redirect_stdout(printed):
+            exec(compile(code, page.name, "exec"), names)
+        if shown is not None:
+            assert checker.check_output(shown, printed.getvalue(), flags), f"{code}\nprinted:\n{printed.getvalue()}"
+    matplotlib.pyplot.close("all")
+
+
+def test_pages_with_code_are_found():
+    assert {"tutorial", "identify", "quantify", "optimize", "inference"} <= {page.stem for page in WITH_CODE}
+    assert sum(shown is not None for page in WITH_CODE for _, shown in blocks(page)) > 30
+
+
+def public_modules():
+    """Return the package and the modules directly in it that say what is public."""
+    names = [info.name for info in pkgutil.iter_modules(fairfrontier.__path__) if not info.name.startswith("_")]
+    modules = [importlib.import_module(f"fairfrontier.{name}") for name in names if name != "cli"]
+    return [fairfrontier, *(module for module in modules if hasattr(module, "__all__"))]
+
+
+def documented():
+    """Return the full names in the summaries of the reference, and its text."""
+    text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
+    module, names, inside = "", [], False
+    for line in text.splitlines():
+        if found := re.match(r"\.\. currentmodule:: (\S+)", line):
+            module = found[1]
+        inside = line.startswith(".. autosummary::") or (inside and (not line or line.startswith("   ")))
+        if inside and re.fullmatch(r"   [\w.]+", line):
+            names.append(f"{module}.{line.strip()}")
+    return names, text
+
+
+def resolve(name):
+    """Return the object of a full name."""
+    parts = name.split(".")
+    value = importlib.import_module(parts[0])
+    for i, part in enumerate(parts[1:], start=1):
+        if not hasattr(value, part):
+            importlib.import_module(".".join(parts[: i + 1]))
+        value = getattr(value, part)
+    return value
+
+
+@pytest.mark.parametrize("module", public_modules(), ids=lambda module: module.__name__)
+def test_every_public_name_is_in_the_reference(module):
+    names, text = documented()
+    shown = [resolve(name) for name in names]
+    for name in module.__all__:
+        value = getattr(module, name)
+        in_words = f"``{name}``" in text or f"{module.__name__}.{name}" in text
+        assert any(value is one for one in shown) or in_words, (
+            f"{module.__name__}.{name} is missing in docs/api/index.rst"
+        )
+
+
+def test_every_name_of_the_reference_exists():
+    names, _ = documented()
+    assert len(names) == len(set(names)) > 90
+    for name in names:
+        assert resolve(name) is not None
+
+
+def test_every_object_that_pages_link_to_exists():
+    role = re.compile(r"\{(?:func|class|meth|mod|attr|obj)\}`(?:[^`<]*<)?~?([\w.]+)>?`")
+    found = {name for page in PAGES for name in role.findall(page.read_text(encoding="utf-8"))}
+    assert len(found) > 40
+    for name in found:
+        assert resolve(name) is not None
+
+
+def test_every_page_is_in_the_navigation():
+    listed = {"index"}
+    for page in PAGES:
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL):
+            entries = [line.strip() for line in tree.splitlines() if line.strip() and not line.startswith(":")]
+            listed.update(entry.partition("<")[2].rstrip(">") or entry for entry in entries)
+    assert {page.stem for page in PAGES} <= listed
+
+
+def test_every_link_between_pages_leads_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            if target.startswith("auto_examples/"):
+                example = ROOT / "examples" / Path(target).with_suffix(".py").name
+                assert example.is_file(), f"{page.name}: {target}"
+            else:
+                assert (DOCS / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("command", ["audit", "stack", "elicit", "demo", "datasets", "reproduce"])
+def test_every_option_of_the_command_line_is_in_its_page(command):
+    shown = subprocess.run(
+        [sys.executable, "-m", "fairfrontier.cli", command, "--help"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"TERM": "dumb", "COLUMNS": "200", "PATH": "/usr/bin:/bin"},
+    ).stdout
+    page = (DOCS / "cli.md").read_text(encoding="utf-8")
+    options = set(re.findall(r"(--[a-z][a-z-]+)", shown)) - {"--help"}
+    assert options or command == "datasets"
+    assert f"\n## {command}\n" in page
+    for option in options:
+        assert f"`{option}`" in page, f"{command} {option} is missing in docs/cli.md"
+
+
+def test_every_command_and_option_that_pages_show_exists():
+    from typer.main import get_command
+
+    from fairfrontier._cli.app import app
+
+    commands = get_command(app).commands
+    shells = [
+        code for page in PAGES for kind, code in FENCE.findall(page.read_text(encoding="utf-8")) if kind == "bash"
+    ]
+    calls = re.findall(r"^fairfrontier (\w+)(.*)$", "\n".join(shells), flags=re.MULTILINE)
+    assert len(calls) >= 8
+    for command, rest in calls:
+        known = {option for parameter in commands[command].params for option in parameter.opts}
+        assert set(re.findall(r"--[a-z][a-z-]+", rest.partition("#")[0])) <= known | {"--help"}
