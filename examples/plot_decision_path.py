@@ -14,26 +14,28 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import train_test_split
 
 import fairfrontier as ff
-from fairfrontier.datasets import design_matrix, load_compas
+from fairfrontier.datasets import design_matrix, load_adult
 from fairfrontier.learners import forest_trees
 
-data = load_compas()
-X, y, race = design_matrix(data).values, data.target.to_numpy(), data.sensitive_features["race"].to_numpy()
-X_base, X, y_base, y, _, race = train_test_split(X, y, race, test_size=0.6, random_state=0, stratify=race)
-X_fit, X_test, y_fit, y_test, race_fit, race_test = train_test_split(X, y, race, test_size=0.6, random_state=0)
-trees = forest_trees(RandomForestClassifier(100, min_samples_leaf=8, random_state=0).fit(X_base, y_base))
+data = load_adult()
+X, y, gender = design_matrix(data).values, data.target.to_numpy(), data.sensitive_features["gender"].to_numpy()
+X, X_test, y, y_test, gender, gender_test = train_test_split(
+    X, y, gender, train_size=8_000, test_size=4_000, random_state=0, stratify=gender
+)
+X_base, X_fit, y_base, y_fit, _, gender_fit = train_test_split(X, y, gender, test_size=0.5, random_state=0)
+trees = forest_trees(RandomForestClassifier(100, min_samples_leaf=5, random_state=0).fit(X_base, y_base))
 H_fit, H_test = trees.predict_matrix(X_fit), trees.predict_matrix(X_test)
-stack = ff.FairStacksClassifier("precomputed", random_state=0).fit(H_fit, y_fit, sensitive_features=race_fit)
+stack = ff.FairStacksClassifier("precomputed", random_state=0).fit(H_fit, y_fit, sensitive_features=gender_fit)
 
 # %%
 # The decision path has one state for each set of decisions that occurs.
 
 start = time.perf_counter()
-path = stack.decision_path(H_test, y_test, sensitive_features=race_test)
+path = stack.decision_path(H_test, y_test, sensitive_features=gender_test)
 elapsed = time.perf_counter() - start
 states = path.points()
-grid = stack.points(H_test, y_test, sensitive_features=race_test)
-exact = stack.exact_frontier(H_test, y_test, sensitive_features=race_test)
+grid = stack.points(H_test, y_test, sensitive_features=gender_test)
+exact = stack.exact_frontier(H_test, y_test, sensitive_features=gender_test)
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.6), layout="constrained")
 left.plot(path.position, states.accuracy, color="#0072B2", linewidth=1, label="accuracy")

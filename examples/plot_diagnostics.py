@@ -4,8 +4,9 @@ May I trust score fairness? Diagnostics of Theorem 3
 
 Theorem 3 of the paper says when limiting score bias limits decision bias: the spread of the scores in two groups must
 be in balance with the curvature of the decision rule. ``score_decision_diagnostics`` measures both sides along the path
-and lists every step where decision bias grew although score bias fell. Here is a case that keeps the condition, and one
-that was built to break it.
+and lists every step where decision bias grew although score bias fell. With equal spread the two ratios meet at score
+bias zero, and decisions are nearly fair there. With unequal spread they do not meet there: decision bias still falls with
+score bias at every step, but where the score has no bias the decisions have one.
 """
 
 import matplotlib.pyplot as plt
@@ -43,7 +44,18 @@ for column, (spread, title) in enumerate([(1.0, "groups with equal spread"), (4.
         fillstyle="none",
         markeredgewidth=1.8,
     )
+    ascending = np.argsort(result.score_bias)
+    left_over = np.interp(0.0, result.score_bias[ascending], result.decision_bias[ascending])
+    upper.plot(0.0, left_over, "*", color="#D55E00", markersize=14)
+    upper.annotate(
+        f"no score bias:\ndecision bias {left_over:+.2f}",
+        (0.0, left_over),
+        xytext=(12, -26),
+        textcoords="offset points",
+        fontsize=9,
+    )
     upper.set_title(f"{title}: {len(bad)} violations", loc="left", fontsize=11)
+    lower.axvline(0.0, color="0.75", linewidth=1)
     lower.semilogy(result.score_bias, result.covariance_ratio, color="#009E73", linewidth=2, label="covariance ratio")
     kept = result.curvature_ratio > 0
     lower.semilogy(result.score_bias[kept], result.curvature_ratio[kept], ".", color="#CC79A7", label="curvature ratio")

@@ -13,7 +13,7 @@ import numpy as np
 import fairfrontier as ff
 
 # %%
-# Rows with a known story: eight models of the same skill which lean to one group or to the other.
+# Rows with a known story: eight models of similar skill which lean to one group or to the other.
 
 rng = np.random.default_rng(3)
 n = 8_000
@@ -36,10 +36,11 @@ left.scatter(bias, points.accuracy, s=45, c=np.where(bias < 0, "#D55E00", "#0072
 signed = points.frontier("signed")
 mixed = signed.mixture @ np.column_stack([bias[signed.support], points.accuracy[signed.support]])
 left.plot(*mixed.T, color="#009E73", linewidth=2.2, label="best mixtures")
+partner = signed.support[signed.mixture[-1] > 0][np.argmin(bias[signed.support[signed.mixture[-1] > 0]])]
+beyond = np.array([mixed[-1], (bias[partner], points.accuracy[partner])])
+left.plot(*beyond.T, color="#009E73", linewidth=1.2, linestyle=":")
 left.scatter(*mixed[-1], s=90, marker="*", color="#009E73", zorder=4)
-left.annotate(
-    "perfectly fair\nby lot", mixed[-1], xytext=(-10, -34), textcoords="offset points", ha="right", fontsize=9
-)
+left.annotate("perfectly fair\nby lot", mixed[-1], xytext=(-8, -62), textcoords="offset points", ha="right", fontsize=9)
 left.set(xlabel="Signed bias  (favours one group … the other)", ylabel="Accuracy", title="Models and their mixtures")
 left.legend(frameon=False, loc="lower left")
 

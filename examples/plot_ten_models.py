@@ -8,6 +8,7 @@ is fairer *and* more accurate.
 """
 
 import matplotlib.pyplot as plt
+import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
@@ -56,9 +57,10 @@ for model in curve.support:
 
 display = ff.TAFDisplay.from_points({"ten models": points}, scores=lambda c: ff.fauc(c, ff.StepWeight(0.8)))
 display.plot(name_models=True, title="Adult: what does fairness between genders cost?")
-for name, f, a in zip(points.names, points.fairness, points.accuracy, strict=True):
-    if name not in [points.names[model] for model in curve.support]:
-        display.ax_.annotate(
-            name, (f, a), xytext=(-5, -9), textcoords="offset points", ha="right", fontsize=7.5, color="0.45"
-        )
+beaten = np.setdiff1d(np.arange(len(points)), curve.support)
+for model in beaten:
+    place = (points.fairness[model], points.accuracy[model])
+    display.ax_.annotate(
+        points.names[model], place, xytext=(5, -10), textcoords="offset points", fontsize=8, color="0.45"
+    )
 plt.show()

@@ -2,7 +2,7 @@
 The winner's curse, and an honest curve
 =======================================
 
-Take two hundred models that all toss a coin. On 400 test rows the luckiest looks well above a coin, and a TAF curve
+Take two hundred models that all toss a coin. On 1,000 test rows the luckiest looks well above a coin, and a TAF curve
 picks the luckiest at every level. The honest curve chooses the models on one part of the rows and values them on
 another, so that luck is not counted.
 """
@@ -13,8 +13,8 @@ import numpy as np
 import fairfrontier as ff
 
 rng = np.random.default_rng(0)
-y, group = rng.random(400) < 0.5, rng.choice(["a", "b"], 400)
-coins = rng.random((400, 200))
+y, group = rng.random(1000) < 0.5, rng.choice(["a", "b"], 1000)
+coins = rng.random((1000, 200))
 
 points = ff.tradeoff_points(y, coins, sensitive_features=group, include_constant=False)
 honest = ff.honest_taf(y, coins, sensitive_features=group, random_state=0, include_constant=False)
@@ -52,12 +52,12 @@ for n in sizes:
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.6), layout="constrained")
 ff.TAFDisplay.from_curves({"the frontier of 200 coins": points.frontier(), "the honest curve": honest}).plot(
-    ax=left, min_fairness=0.8, rule_of_80=False, title="Two hundred coins, 400 rows"
+    ax=left, min_fairness=0.8, rule_of_80=False, title="Two hundred coins, 1,000 rows"
 )
 left.axhline(0.5, color="0.4", linestyle=":", linewidth=1.2)
 left.text(0.803, 0.502, "a coin", fontsize=8.5, color="0.35")
 left.scatter(points.fairness, points.accuracy, s=8, color="#0072B2", alpha=0.3, linewidths=0)
-left.set_ylim(0.42, 0.6)
+left.set_ylim(0.45, 0.56)
 right.plot(sizes, promised, "o-", color="#0072B2", label="promised by the frontier")
 right.plot(sizes, honestly, "s-", color="#D55E00", label="promised by the honest curve")
 right.plot(sizes, delivered, "^--", color="0.35", label="delivered on new rows")

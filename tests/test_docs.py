@@ -1,6 +1,5 @@
 """The documentation runs, names what exists, and leaves no public name out."""
 
-import doctest
 import importlib
 import io
 import pkgutil
@@ -49,6 +48,16 @@ def prepared_files(folder):
     frame.to_parquet(folder / "predictions.parquet")
 
 
+def assert_same_output(printed, shown):
+    """Compare words and whole numbers exactly, decimals nearly: models differ between versions of scikit-learn."""
+    decimal = re.compile(r"-?\d*\.\d+|-?\d+\.\d*")
+    assert decimal.sub("#", printed).split() == decimal.sub("#", shown).split(), printed
+    values = [[float(number) for number in decimal.findall(text)] for text in (printed, shown)]
+    assert values[0] == pytest.approx(values[1], abs=0.05, rel=0.05), printed
+
+
+# Fairlearn sets values in ways that pandas will forbid; what it does to its own data is not ours to change.
+@pytest.mark.filterwarnings("ignore:Setting an? (value|item) ")
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
 def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch):
     import matplotlib.pyplot
@@ -56,8 +65,7 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, 
     matplotlib.pyplot.switch_backend("Agg")
     monkeypatch.chdir(tmp_path)
     prepared_files(tmp_path)
-    names, checker = {}, doctest.OutputChecker()
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    names = {}
     for code, shown in blocks(page):
         if any(word in code for word in NEEDS_A_CLUSTER):
             compile(code, page.name, "exec")
@@ -66,7 +74,7 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, 
         with redirect_stdout(printed):
             exec(compile(code, page.name, "exec"), names)
         if shown is not None:
-            assert checker.check_output(shown, printed.getvalue(), flags), f"{code}\nprinted:\n{printed.getvalue()}"
+            assert_same_output(printed.getvalue(), shown)
     matplotlib.pyplot.close("all")
 
 
