@@ -172,12 +172,29 @@ def test_kkt_residual_finds_a_stack_that_is_not_optimal():
 
 def test_another_ridge_for_the_direction_is_certified_as_such():
     problem = Problem(7)
-    factor = RidgeFactor(problem.statistics, np.ones(6))
-    solution = factor.at(0.1, debias_alpha=50.0)
+    debias = np.linspace(1.0, 40.0, 6)
+    factor = RidgeFactor(problem.statistics, np.ones(6), debias)
+    solution = factor.at(0.1)
     path = factor.path(solution, signed_targets(solution.b0, 5))
     assert path.kkt.max() < 1e-12
     assert np.abs(path.score_bias - path.target).max() < 1e-12
-    assert np.abs(path.weights[-1] - factor.path(factor.at(0.1), path.target[:, None]).weights[-1]).max() > 1e-4
+    common = RidgeFactor(problem.statistics, np.ones(6))
+    np.testing.assert_allclose(solution.w0, common.at(0.1).w0, atol=1e-12)
+    assert np.abs(path.weights[-1] - common.path(common.at(0.1), path.target[:, None]).weights[-1]).max() > 1e-4
+    # The direction is the ridge regression of the contrast on the models.
+    centred = problem.H - problem.H.mean(axis=0)
+    expected = np.linalg.solve(centred.T @ centred + np.diag(debias), factor.contrasts)
+    np.testing.assert_allclose(solution.U, expected, atol=1e-12)
+
+
+def test_equal_penalties_for_both_are_the_common_ridge():
+    problem = Problem(9, groups=3)
+    scale = np.array([1.0, 2.0, 0.5, 1.0, 3.0, 1.0])
+    common = RidgeFactor(problem.statistics, scale).at(4.0)
+    own = RidgeFactor(problem.statistics, scale, 2.0 * scale**2).at(4.0)
+    np.testing.assert_allclose(own.U, common.U, atol=1e-12)
+    np.testing.assert_allclose(own.S, common.S, atol=1e-12)
+    np.testing.assert_allclose(own.debias, common.debias)
 
 
 def test_units_do_not_matter():

@@ -10,7 +10,7 @@ from fairfrontier._validation import attributes
 from fairfrontier.metrics.contrasts import build_contrasts
 from fairfrontier.optimize import solve_stack
 from fairfrontier.optimize.data import StackData
-from fairfrontier.optimize.evidence import evidence_scales
+from fairfrontier.optimize.evidence import evidence_of_directions, evidence_scales
 from fairfrontier.optimize.folds import assign_folds, train_test
 from fairfrontier.optimize.path import RidgeFactor, paper_penalties
 from fairfrontier.optimize.tuning import RAY, place, tune
@@ -95,11 +95,13 @@ def test_the_ridge_with_the_best_smoothed_value_is_chosen(path):
         n_points=7,
         weight=StepWeight(0.8),
     )
+    own = evidence_of_directions(data.statistics(), np.zeros(6, dtype=np.intp))
+    debias = own if path == "signed" else None
     values = []
     for alpha in alphas:
         scores = []
         for train, test in train_test(folds):
-            solution = RidgeFactor(data.rows(train).statistics(), np.ones(6)).at(alpha)
+            solution = RidgeFactor(data.rows(train).statistics(), np.ones(6), debias).at(alpha)
             targets = solution.target_for_lambda(paper_penalties(7)) if path == "paper" else RAY[:, None] * solution.b0
             weights, constants = solution.stacks(targets)
             scores.append((test, data.H[test] @ weights.T + constants))
@@ -138,6 +140,48 @@ def test_evidence_of_a_perfect_or_hopeless_fit_is_finite():
         found = evidence_scales(statistics, family_of)
         assert np.all(np.isfinite(found.scale))
         assert 0 < found.alpha < np.inf
+
+
+def test_the_directions_have_the_ridge_that_predicts_the_contrast():
+    """A model that gives the group away is hardly shrunk, models that know nothing of it are; y does not matter."""
+    rng = np.random.default_rng(2)
+    data, group = rows(7, n=1500, k=3)
+    H = np.column_stack([group + rng.normal(0, 0.05, 1500), rng.normal(0.5, 0.3, (1500, 30))])
+    family_of = np.repeat([0, 1], [1, 30])
+    penalty = evidence_of_directions(StackData(H, data.y, data.contrasts).statistics(), family_of)
+    assert penalty[1] > 100 * penalty[0]
+    other = evidence_of_directions(StackData(H, rng.permutation(data.y), data.contrasts).statistics(), family_of)
+    np.testing.assert_allclose(other, penalty)
+    np.testing.assert_allclose(
+        evidence_of_directions(StackData(H * 1e3, data.y, data.contrasts).statistics(), family_of), penalty * 1e6
+    )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("groups", [2, 4])
+def test_the_evidence_of_the_directions_is_largest_where_it_says(groups, weighted):
+    """Against the marginal likelihood itself, written out over rows, on a grid of ridges."""
+    data, _ = rows(8, n=120, k=5, groups=groups, weighted=weighted)
+    statistics = data.statistics()
+    penalty = evidence_of_directions(statistics, np.zeros(5, dtype=np.intp))
+    weight = np.ones(120) if data.weight is None else data.weight
+    root = np.sqrt(weight)
+    H = (data.H - np.average(data.H, axis=0, weights=weight)) * root[:, None]
+    member = data.contrasts.membership[:, data.contrasts.cells.codes].astype(float)
+    means = member / statistics.set_weight[:, None]
+    first, second = data.contrasts.sets.pairs().T
+    C = ((means[first] - means[second]) * root).T
+    C /= np.linalg.norm(C, axis=0)
+
+    def log_evidence(ridge):
+        # Y ~ N(0, σ²·(I + HHᵀ/λ)) for each contrast, σ² at its best value.
+        covariance = np.eye(120) + H @ H.T / ridge
+        fit = np.sum(C * np.linalg.solve(covariance, C))
+        return -0.5 * C.size * np.log(fit) - 0.5 * C.shape[1] * np.linalg.slogdet(covariance)[1]
+
+    grid = penalty[0] * np.logspace(-1, 1, 41)
+    best = grid[int(np.argmax([log_evidence(ridge) for ridge in grid]))]
+    assert best == pytest.approx(penalty[0], rel=0.35)
 
 
 def test_noise_families_do_not_drag_a_good_one_down():

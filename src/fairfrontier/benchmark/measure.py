@@ -108,6 +108,7 @@ def measures(valued: Valued) -> dict[str, Any]:
         "fauci": fauc(points.frontier(True), WEIGHT),
         "fauc_signed": fauc(points.frontier("signed"), WEIGHT),
         "fauc_honest": None if chosen is None else fauc(honest_curve(chosen, points), WEIGHT),
+        "fauc_single": None if valued.without_lots is None else fauc(valued.without_lots.frontier(), WEIGHT),
         "fauc_exp_mse": None if valued.exp_mse is None else fauc(valued.exp_mse.frontier(), WEIGHT),
         "max_accuracy": float(points.accuracy.max()),
         "accuracy_95": curve(0.95),

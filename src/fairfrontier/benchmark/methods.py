@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 from fairfrontier._validation import FloatArray
 from fairfrontier.benchmark import peers
 from fairfrontier.benchmark.families import FAIR, GROUPS, SHARED, SplitData, family_key
+from fairfrontier.benchmark.lottery import spread
 from fairfrontier.benchmark.tasks import Task, seed_of
 from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
 from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.quantify.weights import StepWeight
 
 WEIGHT = StepWeight(0.8)
+# Stacks on the path of our form for each candidate: lots are drawn between neighbours, which should be close.
+STACKS_A_CANDIDATE = 3
 PAPER_ALPHAS = np.logspace(2.0, 7.0, 20)
 MEASURES = {"dp": "demographic_parity", "eo": "equal_opportunity", "multi": "demographic_parity"}
 
@@ -34,12 +37,15 @@ class Valued:
         Regression: the test points with e to the −MSE as accuracy.
     details : dict
         What is worth knowing about the fit.
+    without_lots : TradeoffPoints or None
+        Candidates that draw lots: the test points if they did not.
     """
 
     points: TradeoffPoints
     chosen: TradeoffPoints | None
     exp_mse: TradeoffPoints | None
     details: dict[str, Any]
+    without_lots: TradeoffPoints | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,15 +165,8 @@ def run_grid(method: Method, bench: Bench) -> Valued:
 def _stack(bench: Bench, names: list[str], options: Mapping[str, Any]) -> Any:
     make = FairStacksRegressor if bench.task.regression else FairStacksClassifier
     seed = seed_of(bench.data.dataset, bench.data.split, "folds")
-    return make(
-        names,
-        cv="precomputed",
-        fairness=bench.fairness,
-        weight=WEIGHT,
-        n_points=bench.data.settings.values,
-        random_state=seed,
-        **options,
-    )
+    common: dict[str, Any] = {"fairness": bench.fairness, "weight": WEIGHT, "n_points": bench.data.settings.values}
+    return make(names, cv="precomputed", random_state=seed, **(common | dict(options)))
 
 
 FORMS: dict[str, dict[str, Any]] = {
@@ -181,14 +180,32 @@ def run_stack(method: Method, bench: Bench) -> Valued:
     """Stack the method's families on the ensemble rows, and value the path on the test rows."""
     form = method.key.rpartition("-")[2]
     families = method.needs(bench.task)
-    model = _stack(bench, bench.names(families), FORMS[form])
+    draws_lots = form != "paper" and not bench.task.regression
+    options = FORMS[form] | ({"n_points": STACKS_A_CANDIDATE * bench.data.settings.values} if draws_lots else {})
+    model = _stack(bench, bench.names(families), options)
     attribute = {bench.task.attribute: bench.groups("ensemble")}
     model.fit(bench.matrix(families, "ensemble"), bench.y("ensemble"), sensitive_features=attribute)
-    given = {bench.task.attribute: bench.groups("test")} if method.aware else None
-    scores = model.predict_path(bench.matrix(families, "test"), sensitive_features=given)
-    points = bench.value(scores, "test")
-    exp_mse = bench.value(scores, "test", accuracy="exp_mse") if bench.task.regression else None
+    paths = {}
+    for part in ("ensemble", "test"):
+        given = {bench.task.attribute: bench.groups(part)} if method.aware else None
+        paths[part] = model.predict_path(bench.matrix(families, part), sensitive_features=given)
+    if draws_lots:
+        return _value_lottery(bench, model, paths)
+    points = bench.value(paths["test"], "test")
+    exp_mse = bench.value(paths["test"], "test", accuracy="exp_mse") if bench.task.regression else None
     return Valued(points, replace(model.points_, names=points.names), exp_mse, _stack_details(model))
+
+
+def _value_lottery(bench: Bench, model: Any, paths: dict[str, FloatArray]) -> Valued:
+    """Value candidates with evenly spaced biases on the ensemble rows, by lots between neighbours on the path."""
+    decisions = {part: (scores > 0.5).astype(np.float64) for part, scores in paths.items()}
+    bias = bench.value(decisions["ensemble"], "ensemble").bias[:-1, 0]
+    sizes = np.array(list(model.group_sizes_.values()), dtype=np.float64)
+    margin = 2.0 * float(np.sqrt((0.25 / np.sort(sizes)[:2]).sum()))  # two standard errors of a difference of rates
+    lottery = spread(bias, bench.data.settings.values, largest=1.0 - WEIGHT.minimum + margin, margin=margin)
+    points = bench.value(lottery.decide(decisions["test"]), "test", threshold=None)
+    single = bench.value(lottery.without_lots().decide(decisions["test"]), "test", threshold=None)
+    return Valued(points, lottery.value(model.points_, points.names), None, _stack_details(model), single)
 
 
 def _stack_details(model: Any) -> dict[str, Any]:

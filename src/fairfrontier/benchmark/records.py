@@ -58,6 +58,8 @@ class Record:
         Area under TAF, under TAFI and under the signed hull, on the test rows.
     fauc_honest : float or None
         The frontier chosen on the ensemble rows, valued on the test rows.
+    fauc_single : float or None
+        FAUC of candidates that draw lots, if each were its likelier stack alone.
     fauc_exp_mse : float or None
         Regression: FAUC with e to the −MSE as accuracy.
     max_accuracy, accuracy_95, accuracy_99 : float or None
@@ -85,6 +87,7 @@ class Record:
     fauci: float | None = None
     fauc_signed: float | None = None
     fauc_honest: float | None = None
+    fauc_single: float | None = None
     fauc_exp_mse: float | None = None
     max_accuracy: float | None = None
     accuracy_95: float | None = None

@@ -16,7 +16,16 @@ from fairfrontier.benchmark.tasks import TASKS
 from fairfrontier.exceptions import InvalidInputError
 
 TABLES = tuple(ROWS)
-_MORE_FIGURES = ("fauc_honest", "fauci", "fauc_signed", "accuracy_95", "accuracy_99", "max_accuracy", "fauc_exp_mse")
+_MORE_FIGURES = (
+    "fauc_honest",
+    "fauc_single",
+    "fauci",
+    "fauc_signed",
+    "accuracy_95",
+    "accuracy_99",
+    "max_accuracy",
+    "fauc_exp_mse",
+)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ FIGURES = (
     "fauci",
     "fauc_signed",
     "fauc_honest",
+    "fauc_single",
     "fauc_exp_mse",
     "max_accuracy",
     "accuracy_95",

@@ -17,6 +17,7 @@ LABELS = {
     "fauci": "FAUCI",
     "fauc_signed": "Area under the signed hull",
     "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, valued on the test split",
+    "fauc_single": "FAUC of our stacks without lots: each candidate one stack alone",
     "fauc_exp_mse": "FAUC with exp(−MSE) as accuracy",
     "max_accuracy": "Largest accuracy",
     "accuracy_95": "Accuracy at fairness 0.95",

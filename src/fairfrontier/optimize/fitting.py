@@ -110,7 +110,8 @@ def fit_squared(
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
-    factor = RidgeFactor(statistics.take(used), scale[used])
+    debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
+    factor = RidgeFactor(statistics.take(used), scale[used], debias)
     solution = factor.at(alpha)
     if kind == "paper":
         targets = solution.target_for_lambda(paper_penalties(n_points))
@@ -194,6 +195,6 @@ def _widen(path: FairPath, used: IntArray, k: int) -> FairPath:
 
 
 def _widen_solution(solution: RidgeSolution, used: IntArray, k: int) -> RidgeSolution:
-    w0, U, mean_h = np.zeros(k), np.zeros((k, solution.U.shape[1])), np.zeros(k)
-    w0[used], U[used], mean_h[used] = solution.w0, solution.U, solution.mean_h
-    return replace(solution, w0=w0, U=U, mean_h=mean_h)
+    w0, U, mean_h, debias = np.zeros(k), np.zeros((k, solution.U.shape[1])), np.zeros(k), np.full(k, np.inf)
+    w0[used], U[used], mean_h[used], debias[used] = solution.w0, solution.U, solution.mean_h, solution.debias
+    return replace(solution, w0=w0, U=U, mean_h=mean_h, debias=debias)

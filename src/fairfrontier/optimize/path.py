@@ -5,16 +5,19 @@ the stack and carries no penalty), the best stack with score bias exactly t is
 
     w(t) = w₀ + U·S⁻¹·(t − b₀).
 
+U is the ridge regression of the contrasts on the models: with a ridge of its own (`debias`) w₀ predicts y as well as it
+can, and U the contrasts as well as it can. The most accurate fair decisions without the attribute are those of
+E[y | x] + λ·E[c | x], so each of the two deserves the ridge that suits it.
+
 Everything else is a choice of t: the constrained form takes the point of the box [−τ, τ]ᵐ nearest to b₀ in the metric
 S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import eigh
+from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import nnls
 
 from fairfrontier._validation import FloatArray, number
@@ -66,11 +69,14 @@ class RidgeFactor:
         The moments of the data.
     scale : ndarray of shape (k,)
         D, the relative ridge scale of each base model.
+    debias : ndarray of shape (k,), optional
+        The penalty of each model in the directions U, positive; None: that of w₀, (α/2)·D².
     """
 
-    def __init__(self, statistics: StackStatistics, scale: FloatArray) -> None:
+    def __init__(self, statistics: StackStatistics, scale: FloatArray, debias: FloatArray | None = None) -> None:
         self.statistics = statistics
         self.scale = scale
+        self.debias = debias
         scaled = statistics.gram / np.outer(scale, scale)
         # LAPACK's divide and conquer, as scipy before 1.13 calls it, refuses a matrix of one number.
         driver = "evd" if len(scale) > 1 else "ev"
@@ -88,50 +94,50 @@ class RidgeFactor:
         tiny = max(_RANK * max(float(self.values[-1]), alpha / 2.0), self._rounding)
         return np.asarray(np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > tiny))
 
-    def at(self, alpha: float, debias_alpha: float | None = None) -> "RidgeSolution":
+    def at(self, alpha: float) -> "RidgeSolution":
         """Return the stack at `alpha` and the direction in which it is debiased.
 
         Parameters
         ----------
         alpha : float
             The ridge, in the paper's scale: the penalty is (α/2)·‖Dw‖² beside a sum over rows.
-        debias_alpha : float, optional
-            Another ridge for the direction U; None: the same.
         """
-        return self._solutions([(alpha, alpha if debias_alpha is None else debias_alpha)])[0]
+        return self.at_each(np.array([alpha]))[0]
 
     def at_each(self, alphas: FloatArray) -> list["RidgeSolution"]:
         """Return the solution at each of `alphas`, all from one matrix product."""
-        return self._solutions([(float(alpha), float(alpha)) for alpha in alphas])
-
-    def _solutions(self, ridges: Sequence[tuple[float, float]]) -> list["RidgeSolution"]:
-        m = self._contrasts.shape[1]
-        rotated = np.empty((len(self.values), len(ridges), 1 + m))
-        largest = np.empty(len(ridges))
-        for i, (alpha, debias_alpha) in enumerate(ridges):
-            of_direction = self.inverse_values(debias_alpha)
-            rotated[:, i, 0] = self.inverse_values(alpha) * self._cross
-            rotated[:, i, 1:] = of_direction[:, None] * self._contrasts
-            largest[i] = of_direction.max(initial=0.0)
+        m, n_alphas = self._contrasts.shape[1], len(alphas)
+        inverse = np.stack([self.inverse_values(float(alpha)) for alpha in alphas], axis=1)
+        rotated = inverse[:, :, None] * np.column_stack([self._cross, self._contrasts])[:, None, :]
         flat = rotated.reshape(len(self.values), -1)
         solved = (self.vectors @ flat / self.scale[:, None]).reshape(rotated.shape)
-        biases = (self._contrasts.T @ flat).reshape(m, len(ridges), 1 + m)
+        biases = (self._contrasts.T @ flat).reshape(m, n_alphas, 1 + m)
         # A direction that moves no score moves no bias: below this, S is rounding.
-        negligible = 1e-16 * float(np.square(self._contrasts).sum()) * largest
+        negligible = 1e-16 * float(np.square(self._contrasts).sum()) * inverse.max(axis=0, initial=0.0)
+        own = self._own_directions()
         return [
             RidgeSolution(
-                alpha=alpha,
-                debias_alpha=debias_alpha,
+                alpha=float(alpha),
+                debias=float(alpha) / 2.0 * self.scale**2 if own is None else own.debias,
                 w0=solved[:, i, 0],
-                U=solved[:, i, 1:],
-                S=biases[:, i, 1:],
+                U=solved[:, i, 1:] if own is None else own.U,
+                S=biases[:, i, 1:] if own is None else own.S,
                 b0=biases[:, i, 0],
                 mean_h=self.statistics.mean_h,
                 mean_y=self.statistics.mean_y,
-                negligible=float(negligible[i]),
+                negligible=float(negligible[i]) if own is None else own.negligible,
             )
-            for i, (alpha, debias_alpha) in enumerate(ridges)
+            for i, alpha in enumerate(alphas)
         ]
+
+    def _own_directions(self) -> "_Directions | None":
+        """Return U with its own ridge, which is the same at every α; None where it has that of w₀."""
+        if self.debias is None:
+            return None
+        factor = cho_factor(self.statistics.gram + np.diag(self.debias), overwrite_a=True, check_finite=False)
+        U = cho_solve(factor, self.contrasts, check_finite=False)
+        negligible = 1e-16 * float(np.square(self.contrasts).sum() / self.debias.min(initial=np.inf))
+        return _Directions(self.debias, U, self.contrasts.T @ U, negligible)
 
     def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
         """Return the stacks of a solution at targets (p, m), with their optimality certificates."""
@@ -158,14 +164,23 @@ class RidgeFactor:
         equations.
         """
         gram, cross = self.statistics.gram, self.statistics.cross
-        ridge = self.scale**2 / 2.0
         move = weights - solution.w0
-        gradient = move @ gram + solution.debias_alpha * move * ridge
+        gradient = move @ gram + move * solution.debias
         rest = np.abs(gradient - solution.multipliers(target) @ self.contrasts.T).max(axis=1)
-        start = np.abs(solution.w0 @ gram + solution.alpha * solution.w0 * ridge - cross).max()
+        start = np.abs(solution.w0 @ gram + solution.alpha / 2.0 * self.scale**2 * solution.w0 - cross).max()
         size = np.maximum(np.abs(gradient).max(axis=1), max(float(np.abs(cross).max()), 1e-300))
         primal = np.abs(weights @ self.contrasts - target).max(axis=1)
         return np.asarray(np.maximum(np.maximum(rest, start) / size, primal))
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """Directions U with a ridge of their own, S = BᵀU, and the size below which S is rounding."""
+
+    debias: FloatArray
+    U: FloatArray
+    S: FloatArray
+    negligible: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +189,10 @@ class RidgeSolution:
 
     Attributes
     ----------
-    alpha, debias_alpha : float
-        The ridge of w₀ and that of U.
+    alpha : float
+        The ridge of w₀.
+    debias : ndarray of shape (k,)
+        The penalty of each model in U.
     w0 : ndarray of shape (k,)
     U : ndarray of shape (k, m)
     S : ndarray of shape (m, m)
@@ -189,7 +206,7 @@ class RidgeSolution:
     """
 
     alpha: float
-    debias_alpha: float
+    debias: FloatArray
     w0: FloatArray
     U: FloatArray
     S: FloatArray

@@ -12,7 +12,7 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify.points import TradeoffPoints
-from fairfrontier.optimize.evidence import evidence_scales
+from fairfrontier.optimize.evidence import evidence_of_directions, evidence_scales
 from fairfrontier.optimize.path import paper_penalties
 from fairfrontier.optimize.statistics import StackStatistics
 from fairfrontier.optimize.validation import CrossValidation, Targets, Trial
@@ -24,8 +24,8 @@ from fairfrontier.quantify.weights import Weight, as_weight
 RAY = np.linspace(1.0, -2.0, 61)
 # Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
 FREE = 1e-3
-# Ridges tried around that of the largest evidence.
-AROUND = np.array([0.1, 0.3, 1.0, 3.0, 10.0])
+# Ridges tried around that of the largest evidence, which for labels that are 0 or 1 is rather too small.
+AROUND = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +38,8 @@ class Tuning:
         The ridge.
     scale : ndarray of shape (k,)
         D, the relative ridge scale of each model.
+    debias : ndarray of shape (k,) or None
+        The penalty of each model in the directions U; None: that of w₀.
     positions : ndarray of shape (p,) or None
         Positions on the ray of the signed path; None for the paper's path.
     points : TradeoffPoints
@@ -50,6 +52,7 @@ class Tuning:
 
     alpha: float
     scale: FloatArray
+    debias: FloatArray | None
     positions: FloatArray | None
     points: TradeoffPoints
     statistics: StackStatistics
@@ -91,7 +94,9 @@ def tune(
         The best choice.
     """
     candidates = _candidates(validation.full, family_of, family_scales, alphas)
-    trials = [validation.trials(scale, grid) for _, scale, grid in candidates]
+    # The published path has one ridge for everything.
+    debias = _debias(validation.full, family_of) if path == "signed" else None
+    trials = [validation.trials(scale, grid, debias) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them values every trial.
     valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points, None)))
     tried: dict[str, float] = {}
@@ -105,7 +110,7 @@ def tune(
     trial, on_ray = best[max(tried, key=lambda name: tried[name])]
     positions = _positions(on_ray, validation.full, n_points, weight) if path == "signed" else None
     (final,) = validation.values([trial], _targets(path, n_points, positions)) if path == "signed" else [on_ray]
-    return Tuning(trial.alpha, trial.scale, positions, final, validation.full, tried)
+    return Tuning(trial.alpha, trial.scale, debias, positions, final, validation.full, tried)
 
 
 def _candidates(
@@ -121,6 +126,11 @@ def _candidates(
         evidence = evidence_scales(full, np.where(free, n_families, family_of))
         result.append(("evidence", np.where(free, FREE, evidence.scale), evidence.alpha * AROUND))
     return result
+
+
+def _debias(full: StackStatistics, family_of: IntArray) -> FloatArray:
+    """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
+    return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of))
 
 
 def _targets(path: str, n_points: int, positions: FloatArray | None) -> Targets:

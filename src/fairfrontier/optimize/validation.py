@@ -62,10 +62,11 @@ class CrossValidation(ABC):
         # The other folds' sum: a difference from the total would lose digits.
         self.train = [StackStatistics.from_chunks(p for p in parts if p is not part) for part in parts]
 
-    def trials(self, scale: FloatArray, alphas: FloatArray) -> list[Trial]:
-        """Return a trial for each ridge."""
+    def trials(self, scale: FloatArray, alphas: FloatArray, debias: FloatArray | None = None) -> list[Trial]:
+        """Return a trial for each ridge, with the penalties of the directions if they have their own."""
         used = np.flatnonzero(np.isfinite(scale))
-        factors = [RidgeFactor(train.take(used), scale[used]) for train in self.train]
+        own = None if debias is None else debias[used]
+        factors = [RidgeFactor(train.take(used), scale[used], own) for train in self.train]
         solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
         return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 
