@@ -261,6 +261,24 @@ class TestClassifiers:
         )
         assert called.fairness[0] == pytest.approx(1 - np.mean(model.predict(X_TEST)[SEX_TEST == "f"] == "yes"))
 
+    @pytest.mark.parametrize("classes", [True, False])
+    def test_a_model_that_is_no_estimator_of_scikit_learn(self, classes):
+        class Plain:
+            def fit(self, X, y):
+                if classes:
+                    self.classes_ = np.unique(y)
+                return self
+
+            def predict(self, X):
+                positive = (X[:, 0] > 0).astype(int)
+                return np.array(["no", "yes"])[positive] if classes else positive
+
+        model = Plain().fit(X, Y)
+        points = adapters.points(model, X, Y, sensitive_features=SEX)
+        assert points.accuracy[0] == np.mean((X[:, 0] > 0) == (Y == "yes"))
+        value = ff.make_fauc_scorer()(model, X, Y, sensitive_features=SEX)
+        assert value == ff.fauc(points.frontier())
+
     @pytest.mark.parametrize(
         ("model", "message"),
         [

@@ -22,11 +22,18 @@ def check_fitted(model: Any) -> None:
         raise not_fitted(model) from None
 
 
+def regresses(model: Any) -> bool:
+    """Tell whether a model says of itself that it is a regressor; those of other libraries may say nothing."""
+    return hasattr(model, "__sklearn_tags__") and bool(is_regressor(model))
+
+
 def read_classifier(model: Any, request: Request) -> Columns:
     """Return what one fitted classifier decides."""
-    if is_regressor(model) or not (is_classifier(model) or hasattr(model, "classes_")):
-        raise not_binary(model, "is no classifier")
-    check_fitted(model)
+    # Only scikit-learn's own kind says what it is and whether it is fitted; others are judged by what they predict.
+    if hasattr(model, "__sklearn_tags__"):
+        if not is_classifier(model):
+            raise not_binary(model, "is no classifier")
+        check_fitted(model)
     check_classes(model, request.y)
     return {type(model).__name__: response(model, request.X, scores=request.scores)}
 
@@ -60,7 +67,7 @@ def check_classes(model: Any, y: Any) -> None:
 def read_stack(model: Any, request: Request) -> Columns:
     """Return the decisions of every stack on a FairStacks path."""
     check_fitted(model)
-    if is_regressor(model):
+    if regresses(model):
         raise not_binary(model, "is for regression, and has points of its own: model.points(X, y, ...)")
     check_classes(model, request.y)
     groups = {"sensitive_features": request.sensitive_features} if model.attribute_aware else {}

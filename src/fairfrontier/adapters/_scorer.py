@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-from sklearn.base import is_regressor
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from fairfrontier._columns import is_frame
 from fairfrontier.adapters._models import points
 from fairfrontier.adapters._request import is_a
+from fairfrontier.adapters._scikit import regresses
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics.accuracy import Accuracy
@@ -60,14 +60,15 @@ class FAUCScorer:
             Weights of the rows.
         """
         groups = self._groups(X, sensitive_features)
-        value = _regression_points if is_regressor(estimator) else points
+        regression = regresses(estimator)
+        value = _regression_points if regression else points
         found = value(
             estimator,
             X,
             y,
             sensitive_features=groups,
             fairness=self.fairness,
-            accuracy=self.accuracy or ("r2" if is_regressor(estimator) else "accuracy"),
+            accuracy=self.accuracy or ("r2" if regression else "accuracy"),
             sensitive_mode=self.sensitive_mode,
             sample_weight=sample_weight,
         )
