@@ -48,6 +48,31 @@ class TestStatistics:
         assert found.y_square == pytest.approx(w @ (y - w @ y / w.sum()) ** 2)
 
     @pytest.mark.parametrize("weighted", [False, True])
+    def test_group_covariances_are_additive_and_give_the_variance_of_any_stack(self, weighted):
+        data, _ = rows(3, weighted=weighted)
+        order = np.argsort(data.contrasts.cells.codes, kind="stable")  # so that chunks miss groups
+        whole = StackStatistics.from_arrays(data.H, data.y, data.contrasts, data.weight, covariances=True)
+        parts = [data.rows(chunk) for chunk in np.array_split(order, 7)]
+        chunks = [StackStatistics.from_arrays(p.H, p.y, p.contrasts, p.weight, covariances=True) for p in parts]
+        total = StackStatistics.from_chunks(chunks)
+        stacks = np.random.default_rng(0).normal(size=(4, 5))
+        w = np.ones(len(data.y)) if data.weight is None else data.weight
+        for s, of_set in enumerate(data.contrasts.membership):
+            inside = of_set[data.contrasts.cells.codes]
+            expected = np.cov(data.H[inside].T, aweights=w[inside], ddof=0)
+            np.testing.assert_allclose(whole.groups.scatter[s] / whole.groups.weight[s], expected, atol=1e-10)
+            np.testing.assert_allclose(total.groups.scatter[s], whole.groups.scatter[s], atol=1e-8)
+            np.testing.assert_allclose(
+                total.groups.variance(stacks)[:, s], np.diag(stacks @ expected @ stacks.T), rtol=1e-8
+            )
+        some = np.array([3, 1])
+        np.testing.assert_allclose(
+            whole.take(some).groups.variance(stacks[:, :2]), whole.groups.variance(stacks[:, :2] @ np.eye(5)[some])
+        )
+        assert data.statistics().groups is None
+        assert (data.statistics() + whole).groups is None
+
+    @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("fairness", ["demographic_parity", "equal_opportunity", "equalized_odds"])
     def test_contrast_matrix_is_the_difference_of_means(self, fairness, weighted):
         data, group = rows(1, fairness=fairness, weighted=weighted)

@@ -5,7 +5,7 @@ cluster, and everything after it is the same code.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -15,6 +15,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics.cells import Cells, cell_sums
 from fairfrontier.metrics.contrasts import Contrasts, RowSets
+from fairfrontier.optimize.covariance import GroupCovariances
 
 # Elements of a block of predictions that is centred at once: it stays in the processor's cache for the product.
 _BLOCK = 2**18
@@ -46,6 +47,8 @@ class StackStatistics:
         Sum of each base model's predictions over each row set.
     sets : RowSets
         The row sets and how they are compared.
+    groups : GroupCovariances or None
+        Covariances of the predictions within each row set, if they were asked for: they are s matrices more.
     """
 
     weight: float
@@ -57,13 +60,25 @@ class StackStatistics:
     set_weight: FloatArray
     set_h: FloatArray
     sets: RowSets
+    groups: GroupCovariances | None = None
 
     @classmethod
     def from_arrays(
-        cls, H: NDArray[np.floating], y: FloatArray, contrasts: Contrasts, sample_weight: FloatArray | None = None
+        cls,
+        H: NDArray[np.floating],
+        y: FloatArray,
+        contrasts: Contrasts,
+        sample_weight: FloatArray | None = None,
+        *,
+        covariances: bool = False,
     ) -> "StackStatistics":
-        """Compute the statistics of predictions `H` (n, k) and target `y` (n,)."""
-        return cls.from_cells(H, y, contrasts.cells, contrasts.membership, contrasts.sets, sample_weight)
+        """Compute the statistics of predictions `H` (n, k) and target `y` (n,), with `covariances` also by group."""
+        found = cls.from_cells(H, y, contrasts.cells, contrasts.membership, contrasts.sets, sample_weight)
+        if not covariances:
+            return found
+        return replace(
+            found, groups=GroupCovariances.from_cells(H, contrasts.cells, contrasts.membership, sample_weight)
+        )
 
     @classmethod
     def from_cells(
@@ -118,7 +133,8 @@ class StackStatistics:
         self, H: NDArray[np.floating], y: FloatArray, contrasts: Contrasts, sample_weight: FloatArray | None = None
     ) -> "StackStatistics":
         """Return the statistics of these rows and further ones, with the same row sets."""
-        return self + StackStatistics.from_arrays(H, y, contrasts, sample_weight)
+        covariances = self.groups is not None
+        return self + StackStatistics.from_arrays(H, y, contrasts, sample_weight, covariances=covariances)
 
     def __add__(self, other: "StackStatistics") -> "StackStatistics":
         """Return the statistics of both parts together.
@@ -148,6 +164,7 @@ class StackStatistics:
             set_weight=self.set_weight + other.set_weight,
             set_h=self.set_h + other.set_h,
             sets=self.sets,
+            groups=None if self.groups is None or other.groups is None else self.groups + other.groups,
         )
 
     def contrast_matrix(self) -> FloatArray:
@@ -173,6 +190,7 @@ class StackStatistics:
             self.set_weight,
             self.set_h[:, models],
             self.sets,
+            None if self.groups is None else self.groups.take(models),
         )
 
 
