@@ -84,3 +84,28 @@ def test_a_failed_save_leaves_the_old_file(fitted, tmp_path):
         ff.save((i for i in range(3)), path)
     assert path.read_bytes() == before
     assert [p.name for p in tmp_path.iterdir()] == ["stack.skops"]
+
+
+def test_a_mixture_comes_back_the_same_and_is_private(tmp_path):
+    mixture = ff.RandomizedMixture(
+        [("no", None), ("yes", None)], [0.3, 0.7], secret=b"s" * 32, constants={"no": 0, "yes": 1}
+    )
+    path = ff.save(mixture, tmp_path / "mixture.skops")
+    assert path.stat().st_mode & 0o077 == 0
+    ids = [f"person {i}" for i in range(200)]
+    np.testing.assert_array_equal(ff.load(path).draw(ids), mixture.draw(ids))
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        "[" * 100_000 + "]" * 100_000,
+        '{"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": {}, "protocol": 2}',
+    ],
+)
+def test_a_crafted_schema_is_refused(schema, tmp_path):
+    path = tmp_path / "crafted.skops"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", schema)
+    with pytest.raises(InvalidInputError, match="path must be a file written by save"):
+        ff.load(path)

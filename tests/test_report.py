@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import fairfrontier as ff
+from fairfrontier._csv import plain_number, to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
-from fairfrontier.report.tables import plain_number, to_csv
 from fairfrontier.report.words import plain
 
 HOSTILE = (

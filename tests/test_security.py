@@ -75,6 +75,16 @@ def test_harmless_text_is_left_alone(text):
     assert safe_text(text) == text
 
 
+def test_the_tables_of_a_stack_are_data_for_every_separator(tmp_path):
+    names = ("=1+1", " =1", "a;=cmd|' /C calc'!A0", "b\t@c", 'd","=1', "＝1", "ok")
+    file = predictions_file(tmp_path / "p.parquet", names=names, attribute="s;=1", groups=("=1;=2", "-x;@y"))
+    assert main(["stack", str(file), "--label", "y", "--sensitive", "s;=1", "--out", str(tmp_path / "out")]) == 0
+    for table in ("points.csv", "frontier.csv", "weights.csv"):
+        text = (tmp_path / "out" / table).read_text(encoding="utf-8")
+        # A negative weight is a number in its own cell.
+        assert cells_that_would_run(re.sub(r"(?<=,)-[0-9.]+(e-?[0-9]+)?$", "0", text, flags=re.MULTILINE)) == []
+
+
 def node(module, name, loader, content):
     return {"__module__": module, "__class__": name, "__loader__": loader, "content": content}
 

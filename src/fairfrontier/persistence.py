@@ -8,6 +8,7 @@ from zipfile import BadZipFile
 
 from fairfrontier._extras import require
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.optimize.mixture import RandomizedMixture
 
 # Plain data classes whose loading cannot run anything but their own code. A prefix such as "numpy." would not do: it
 # lets in functions that a hostile file could have called.
@@ -16,6 +17,7 @@ _TRUSTED = frozenset(
         "fairfrontier.identify.frontier.TAFCurve",
         "fairfrontier.identify.points.TradeoffPoints",
         "fairfrontier.metrics.contrasts.RowSets",
+        "fairfrontier.optimize._draws.Key",
         "fairfrontier.optimize.fairstacks.FairStacksClassifier",
         "fairfrontier.optimize.fairstacks.FairStacksRegressor",
         "fairfrontier.optimize.fitting.FittedPath",
@@ -31,6 +33,8 @@ _TRUSTED = frozenset(
         "sklearn.tree._tree.Tree",
     }
 )
+# What skops and numpy raise for a file that is none of theirs, or a crafted one.
+_DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> Path:
@@ -41,7 +45,8 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     model : object
         A fitted stack, a mixture, or any scikit-learn estimator.
     path : path-like
-        The file to write, customarily ``*.skops``. It is replaced in one step or not at all.
+        The file to write, customarily ``*.skops``. It is replaced in one step or not at all. That of a
+        `RandomizedMixture`, which has the secret in it, can be read by its owner only.
 
     Returns
     -------
@@ -69,10 +74,11 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     os.close(handle)
     try:
         skops.dump(model, name)
-        # mkstemp allows nobody else to read; a model file is an ordinary file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
+        # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
+        if not isinstance(model, RandomizedMixture):
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(name, 0o666 & ~umask)
         os.replace(name, target)
     finally:
         Path(name).unlink(missing_ok=True)
@@ -105,14 +111,19 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
         raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
     try:
         unknown = skops.get_untrusted_types(file=source)
-    except (BadZipFile, KeyError, ValueError, TypeError, AttributeError) as error:
-        raise InvalidInputError(
-            f"path must be a file written by save; {str(source)!r} cannot be read as one: {error}"
-        ) from error
+    except _DAMAGED as error:
+        raise _unreadable(source, error) from error
     refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
     if refused:
         raise InvalidInputError(
             f"the file {str(source)!r} asks for the type {refused[0]!r}, which is not trusted; nothing was loaded. "
             f"If you know that type and its author, pass trusted=[{refused[0]!r}]"
         )
-    return skops.load(source, trusted=unknown)
+    try:
+        return skops.load(source, trusted=unknown)
+    except _DAMAGED as error:
+        raise _unreadable(source, error) from error
+
+
+def _unreadable(source: Path, error: Exception) -> InvalidInputError:
+    return InvalidInputError(f"path must be a file written by save; {str(source)!r} cannot be read as one: {error}")

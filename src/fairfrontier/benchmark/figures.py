@@ -1,5 +1,6 @@
 """TAF curves of every task: one panel a task, one colour and line a method."""
 
+import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import numpy as np
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark.records import write_atomically
 from fairfrontier.benchmark.summary import Entry, TableSummary
 from fairfrontier.benchmark.tables import column_title
 from fairfrontier.identify.frontier import taf_curve
@@ -106,6 +108,8 @@ def save_figures(summaries: Sequence[TableSummary], folder: Path) -> list[Path]:
         figure = draw(summary)
         for suffix, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
             path = folder / f"taf_{summary.table}.{suffix}"
-            figure.savefig(path, dpi=130, metadata=metadata)
+            buffer = io.BytesIO()
+            figure.savefig(buffer, format=suffix, dpi=130, metadata=metadata)
+            write_atomically(path, buffer.getvalue())
             written.append(path)
     return written

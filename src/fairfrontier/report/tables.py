@@ -1,60 +1,8 @@
 """The tables behind a report, as CSV that a spreadsheet shows and never runs."""
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-# Spreadsheets take a cell that begins so for a formula.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-
-
-def plain_number(value: float) -> str:
-    """Write a number with the shortest digits that give it back, as JavaScript writes it.
-
-    The page's download and our file are then the same bytes.
-
-    Examples
-    --------
-    >>> plain_number(1.0), plain_number(0.1), plain_number(2.5e-05), plain_number(1.5e-07)
-    ('1', '0.1', '0.000025', '1.5e-7')
-    """
-    if value == int(value):
-        return str(int(value))
-    if abs(value) >= 1e-6:
-        return np.format_float_positional(value, trim="-")
-    digits, _, exponent = repr(float(value)).partition("e")
-    return f"{digits}e{int(exponent)}"
-
-
-def safe_text(text: str) -> str:
-    """Put an apostrophe before text that a spreadsheet would take for a formula.
-
-    Examples
-    --------
-    >>> safe_text("=1+1"), safe_text("forest")
-    ("'=1+1", 'forest')
-    """
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Return CSV: text is made safe, numbers are plain, booleans are true and false."""
-    return "".join(",".join(_cell(value) for value in row) + "\n" for row in (header, *rows))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, (bool, np.bool_)):
-        return "true" if value else "false"
-    if isinstance(value, (int, float, np.number)):
-        return plain_number(float(value))
-    return "" if value is None else _quoted(safe_text(str(value)))
-
-
-def _quoted(text: str) -> str:
-    # The csv module's idea of what needs quotes depends on the version of Python; the page's script must agree.
-    needs_quotes = any(character in text for character in ',"\r\n')
-    return '"' + text.replace('"', '""') + '"' if needs_quotes else text
+from fairfrontier._csv import to_csv
 
 
 def points_csv(summary: dict[str, Any]) -> str:

@@ -4,8 +4,9 @@ const tables = (() => {
     ? ["mean_score"]
     : ["selection_rate", "true_positive_rate", "false_positive_rate"];
 
-  const safe = (text) => (/^[=+\-@\t\r\n]/.test(text) ? `'${text}` : text);
-  const quote = (text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  // A cell may also begin inside a text, where the reader's separator is another than ours. As in _csv.py.
+  const safe = (text) => text.replace(/(^|[,;|\t\r\n"])( *)(?=[=+\-@\t\r\n＝＋－＠])/g, "$1'$2");
+  const quote = (text) => (/[,;|\t\r\n"]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
   const cell = (value) =>
     value === null ? "" : typeof value === "string" ? quote(safe(value)) : String(value);
   const csv = (rows) => rows.map((row) => `${row.map(cell).join(",")}\n`).join("");
