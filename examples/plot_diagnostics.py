@@ -5,8 +5,8 @@ May I trust score fairness? Diagnostics of Theorem 3
 Theorem 3 of the paper says when limiting score bias limits decision bias: the spread of the scores in two groups must
 be in balance with the curvature of the decision rule. ``score_decision_diagnostics`` measures both sides along the path
 and lists every step where decision bias grew although score bias fell. With equal spread the two ratios meet at score
-bias zero, and decisions are nearly fair there. With unequal spread they do not meet there: decision bias still falls with
-score bias at every step, but where the score has no bias the decisions have one.
+bias zero, and decisions are nearly fair there. With unequal spread they do not meet there: decision bias still falls
+with score bias at every step, but where the score has no bias the decisions have one.
 """
 
 import matplotlib.pyplot as plt

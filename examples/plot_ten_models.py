@@ -56,11 +56,11 @@ for model in curve.support:
 # Large dots make the curve, small ones do not.
 
 display = ff.TAFDisplay.from_points({"ten models": points}, scores=lambda c: ff.fauc(c, ff.StepWeight(0.8)))
-display.plot(name_models=True, title="Adult: what does fairness between genders cost?")
+display.plot(name_models=True, title="Adult: what does fairness between genders cost?", min_fairness=0.6)
 beaten = np.setdiff1d(np.arange(len(points)), curve.support)
 for model in beaten:
     place = (points.fairness[model], points.accuracy[model])
     display.ax_.annotate(
-        points.names[model], place, xytext=(5, -10), textcoords="offset points", fontsize=8, color="0.45"
+        points.names[model], place, xytext=(-6, -3), textcoords="offset points", ha="right", fontsize=8, color="0.45"
     )
 plt.show()

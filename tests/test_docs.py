@@ -95,7 +95,7 @@ def documented():
     text = (DOCS / "api" / "index.rst").read_text(encoding="utf-8")
     module, names, inside = "", [], False
     for line in text.splitlines():
-        if found := re.match(r"\.\. currentmodule:: (\S+)", line):
+        if found := re.match(r"\.\. module:: (\S+)", line):
             module = found[1]
         inside = line.startswith(".. autosummary::") or (inside and (not line or line.startswith("   ")))
         if inside and re.fullmatch(r"   [\w.]+", line):

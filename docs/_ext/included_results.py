@@ -24,8 +24,24 @@ PAGES = {
     "docs/scaling.md": "scaling",
     "CHANGELOG.md": "changelog",
 }
+INCLUDE = re.compile(r"^```\{include\} (\S+)\n(?:^:.*\n)*^```$", flags=re.MULTILINE)
+PICTURE = re.compile(r"^!\[[^\]]*\]\((\.\./results/[^)\s]+)\)(?:\{[^}]*\})?$", flags=re.MULTILINE)
+POLICY = "```{include} ../SECURITY.md\n:heading-offset: 1\n```"
 LINK = re.compile(r"(!?)\[([^\]]*)\]\((?!https?:|#|mailto:)([^)\s]+)\)")
 ROOT = Path(__file__).resolve().parents[2]
+
+
+def only_what_is_there(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Leave out files that a run of the benchmark has not written yet, and add the policy where there is one."""
+    folder = Path(app.srcdir)
+
+    def present(match: re.Match[str], otherwise: str) -> str:
+        return match[0] if (folder / match[1]).resolve().is_file() else otherwise
+
+    if docname == "security" and (ROOT / "SECURITY.md").is_file():
+        source[0] += f"\n{POLICY}\n"
+    text = INCLUDE.sub(lambda match: present(match, f"`{Path(match[1]).name}` is not there yet."), source[0])
+    source[0] = PICTURE.sub(lambda match: present(match, ""), text)
 
 
 def rewrite(app: Sphinx, relative_path: Path, parent_docname: str, content: list[str]) -> None:
@@ -46,6 +62,7 @@ def rewrite(app: Sphinx, relative_path: Path, parent_docname: str, content: list
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect to the event that myst emits for each included file."""
+    """Connect to the events of pages and of the files that they include."""
+    app.connect("source-read", only_what_is_there)
     app.connect("include-read", rewrite)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
