@@ -49,6 +49,7 @@ html_css_files = ["site.css"]
 html_favicon = "_static/mark.svg"
 html_copy_source = False
 html_show_sourcelink = False
+toc_object_entries_show_parents = "hide"
 html_theme_options = {
     "logo": {"text": "fairfrontier", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg"},
     "navbar_align": "left",
