@@ -29,11 +29,20 @@ class Lottery:
         """Return the expected decisions (n, c) of the candidates from those of the stacks (n, p)."""
         return np.asarray(decisions @ self.shares.T)
 
-    def value(self, points: TradeoffPoints, names: tuple[str, ...]) -> TradeoffPoints:
-        """Return the expected points of the candidates from those of the stacks, whose last is the constant model."""
-        shares = np.zeros((len(self.shares) + 1, len(points.names)))
+    def value(self, decided: TradeoffPoints, out_of_fold: TradeoffPoints) -> TradeoffPoints:
+        """Return the points of the candidates on the rows that they were fitted to.
+
+        Parameters
+        ----------
+        decided : TradeoffPoints
+            The candidates' own expected decisions on those rows, the constant model last: few numbers were fitted for
+            their biases, and other folds' stacks jump elsewhere.
+        out_of_fold : TradeoffPoints
+            The stacks of the path out of fold, the constant model last: accuracy on rows fitted to would be flattered.
+        """
+        shares = np.zeros((len(self.shares) + 1, len(out_of_fold.names)))
         shares[:-1, :-1], shares[-1, -1] = self.shares, 1.0
-        return points_from_rates(shares @ points.rates, points.sets, shares @ points.accuracy, names)
+        return points_from_rates(decided.rates, decided.sets, shares @ out_of_fold.accuracy, decided.names)
 
     def without_lots(self) -> "Lottery":
         """Return the candidates with the likelier stack of each alone."""

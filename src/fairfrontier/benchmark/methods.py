@@ -205,7 +205,8 @@ def _value_lottery(bench: Bench, model: Any, paths: dict[str, FloatArray]) -> Va
     lottery = spread(bias, bench.data.settings.values, largest=1.0 - WEIGHT.minimum + margin, margin=margin)
     points = bench.value(lottery.decide(decisions["test"]), "test", threshold=None)
     single = bench.value(lottery.without_lots().decide(decisions["test"]), "test", threshold=None)
-    return Valued(points, lottery.value(model.points_, points.names), None, _stack_details(model), single)
+    decided = bench.value(lottery.decide(decisions["ensemble"]), "ensemble", threshold=None)
+    return Valued(points, lottery.value(decided, model.points_), None, _stack_details(model), single)
 
 
 def _stack_details(model: Any) -> dict[str, Any]:
