@@ -4,6 +4,8 @@ import importlib
 import io
 import pkgutil
 import re
+import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
@@ -152,10 +154,59 @@ def test_every_link_between_pages_leads_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
             if target.startswith("auto_examples/"):
-                example = ROOT / "examples" / Path(target).with_suffix(".py").name
-                assert example.is_file(), f"{page.name}: {target}"
+                (name,) = re.findall(r"plot_[a-z_]*[a-z]", target)
+                assert (ROOT / "examples" / f"{name}.py").is_file(), f"{page.name}: {target}"
             else:
                 assert (DOCS / target).exists(), f"{page.name}: {target}"
+
+
+def simulated(heading):
+    """Return the rows of a table of the coverage simulation, as text."""
+    text = (ROOT / "results" / "coverage.md").read_text(encoding="utf-8").partition(f"## {heading}")[2]
+    lines = [line for line in text.partition("\n## ")[0].splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def test_the_figures_of_the_page_on_inference_are_those_of_the_simulation():
+    page = " ".join((DOCS / "inference.md").read_text(encoding="utf-8").split())
+    coverage, curse = simulated("Coverage (%)"), simulated("The winner's curse")
+    intervals, bands = ([float(row[column]) for row in coverage] for column in (4, 6))
+    honest, ratio = max(abs(float(row[4])) for row in curse), max(float(row[5]) for row in curse)
+    promised = {(row[0], row[2]): f"{abs(float(row[3])):.3f}".lstrip("0") for row in curse}
+    for stated in (
+        f"{min(intervals):.1f} to {max(intervals):.1f} %",
+        f"{min(bands):.1f} %",
+        f"on average {promised['wild', '1,000']} more FAUC",
+        f"{promised['close', '1,000']} when 100 models are close",
+        f"{promised['level', '1,000']} when 100 are equally good",
+        f"it is {promised['wild', '12,000']}, {promised['close', '12,000']} and {promised['level', '12,000']}",
+        f"off by {honest:.4f}".replace("0.", "."),
+        f"at most {ratio:.0%}".replace("%", " %"),
+    ):
+        assert stated in page, f"results/coverage.md says {stated!r}, docs/inference.md does not"
+
+
+def test_a_page_takes_results_as_they_come(tmp_path):
+    """Links to files without a page, what is not there yet, and formulas: no warning, no network."""
+    (tmp_path / "results").mkdir()
+    (tmp_path / "results" / "README.md").write_text(
+        "# Run\n\n[raw](raw.jsonl) ![no](no.png) [out](https://example.org)\n"
+    )
+    pages = tmp_path / "docs"
+    pages.mkdir()
+    extension = f"import sys\nsys.path.insert(0, {str(DOCS / '_ext')!r})\n"
+    settings = 'extensions = ["myst_parser", "mathml", "included_results"]\nhtml_math_renderer = "mathml"\n'
+    (pages / "conf.py").write_text(extension + settings + 'myst_enable_extensions = ["dollarmath"]\n')
+    includes = "".join(f"```{{include}} ../results/{name}\n```\n\n" for name in ("README.md", "later.md"))
+    (pages / "index.md").write_text(includes + "![later](../results/later.png)\n\n$$\nw(t) = w_0\n$$ (closed)\n")
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(pages), str(tmp_path / "out")]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
+    shown = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
+    assert "<math" in shown
+    assert "(1)" in shown
+    assert "later.md</span></code> is not there yet" in shown
+    assert not re.search(r"<(script|link)[^>]+https?:", shown)
 
 
 def command_options():
