@@ -1,10 +1,13 @@
 """Configuration of the documentation. It needs no network, neither to build nor to read."""
 
+import os
 import re
 import sys
 import warnings
 from pathlib import Path
 
+# The examples are small: threads that wait for each other on a busy machine cost more than they bring.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from fairfrontier import __version__

@@ -1,12 +1,11 @@
 """The documentation runs, names what exists, and leaves no public name out."""
 
 import importlib
-import io
+import importlib.util
 import pkgutil
 import re
 import subprocess
 import sys
-from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -16,36 +15,18 @@ import fairfrontier
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.glob("*.md"))
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 WITH_CODE = [page for page in PAGES if "```python\n" in page.read_text(encoding="utf-8")]
-# A cluster and its files: tests/test_dask.py runs the same calls against a real one.
-NEEDS_A_CLUSTER = ("dask", "joblib.parallel_config")
 
 
-def blocks(page):
-    """Return the Python blocks of a page, each with the output that the page shows for it, or None."""
-    fences = FENCE.findall(page.read_text(encoding="utf-8"))
-    after = [*fences[1:], ("", "")]
-    return [
-        (code, text if next_language == "output" else None)
-        for (language, code), (next_language, text) in zip(fences, after, strict=True)
-        if language == "python"
-    ]
+def load_page_code():
+    """Return the module of the documentation that runs its pages."""
+    spec = importlib.util.spec_from_file_location("page_code", DOCS / "_ext" / "page_code.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
-def prepared_files(folder):
-    """Write the file of predictions that the pages speak of."""
-    import numpy as np
-    import pandas
-
-    rng = np.random.default_rng(0)
-    frame = pandas.DataFrame({"y": rng.integers(0, 2, 600), "sex": rng.choice(["f", "m"], 600)})
-    frame["race"] = rng.choice(["a", "b"], 600)
-    for j in range(4):
-        frame[f"m_{j}"] = np.clip(
-            0.3 + 0.4 * frame["y"] + 0.05 * j * (frame["sex"] == "m") + rng.normal(0, 0.2, 600), 0, 1
-        )
-    frame.to_parquet(folder / "predictions.parquet")
+page_code = load_page_code()
 
 
 def assert_same_output(printed, shown):
@@ -59,28 +40,15 @@ def assert_same_output(printed, shown):
 # Fairlearn sets values in ways that pandas will forbid; what it does to its own data is not ours to change.
 @pytest.mark.filterwarnings("ignore:Setting an? (value|item) ")
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: page.stem)
-def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch):
-    import matplotlib.pyplot
-
-    matplotlib.pyplot.switch_backend("Agg")
-    monkeypatch.chdir(tmp_path)
-    prepared_files(tmp_path)
-    names = {}
-    for code, shown in blocks(page):
-        if any(word in code for word in NEEDS_A_CLUSTER):
-            compile(code, page.name, "exec")
-            continue
-        printed = io.StringIO()
-        with redirect_stdout(printed):
-            exec(compile(code, page.name, "exec"), names)
+def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(page, tmp_path):
+    for printed, shown in page_code.run(page, tmp_path):
         if shown is not None:
-            assert_same_output(printed.getvalue(), shown)
-    matplotlib.pyplot.close("all")
+            assert_same_output(printed, shown)
 
 
 def test_pages_with_code_are_found():
     assert {"tutorial", "identify", "quantify", "optimize", "inference"} <= {page.stem for page in WITH_CODE}
-    assert sum(shown is not None for page in WITH_CODE for _, shown in blocks(page)) > 30
+    assert sum(page.read_text(encoding="utf-8").count("```output\n") for page in WITH_CODE) > 30
 
 
 def public_modules():
@@ -234,7 +202,7 @@ def test_every_option_of_the_command_line_is_in_its_page():
 
 def test_every_command_and_option_that_pages_show_exists():
     commands = command_options()
-    fences = [fence for page in PAGES for fence in FENCE.findall(page.read_text(encoding="utf-8"))]
+    fences = [fence for page in PAGES for fence in page_code.FENCE.findall(page.read_text(encoding="utf-8"))]
     shell = "\n".join(code for language, code in fences if language == "bash")
     calls = re.findall(r"^fairfrontier (\w+)(.*)$", shell, flags=re.MULTILINE)
     assert len(calls) >= 8

@@ -58,7 +58,8 @@ def rewrite(app: Sphinx, relative_path: Path, parent_docname: str, content: list
         page = PAGES.get(inside)
         return f"[{text}](/{page}.md)" if page else f"`{inside}`"
 
-    content[0] = LINK.sub(replaced, content[0])
+    # A dollar is money there, not a formula.
+    content[0] = LINK.sub(replaced, content[0]).replace("$", r"\$")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
