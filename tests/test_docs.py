@@ -31,7 +31,7 @@ page_code = load_page_code()
 
 def assert_same_output(printed, shown):
     """Compare words and whole numbers exactly, decimals nearly: models differ between versions of scikit-learn."""
-    decimal = re.compile(r"-?\d*\.\d+|-?\d+\.\d*")
+    decimal = re.compile(r"[+-]?\d*\.\d+|[+-]?\d+\.\d*")
     assert decimal.sub("#", printed).split() == decimal.sub("#", shown).split(), printed
     values = [[float(number) for number in decimal.findall(text)] for text in (printed, shown)]
     assert values[0] == pytest.approx(values[1], abs=0.05, rel=0.05), printed
@@ -139,10 +139,13 @@ def test_the_figures_of_the_page_on_inference_are_those_of_the_simulation():
     page = " ".join((DOCS / "inference.md").read_text(encoding="utf-8").split())
     coverage, curse = simulated("Coverage (%)"), simulated("The winner's curse")
     intervals, bands = ([float(row[column]) for row in coverage] for column in (4, 6))
+    apart, level = ([float(row[7]) for row in coverage if (row[0] == "level") is bad] for bad in (False, True))
     honest, ratio = max(abs(float(row[4])) for row in curse), max(float(row[5]) for row in curse)
     promised = {(row[0], row[2]): f"{abs(float(row[3])):.3f}".lstrip("0") for row in curse}
     for stated in (
         f"{min(intervals):.1f} to {max(intervals):.1f} %",
+        f"{min(apart):.0f} to {max(apart):.0f} % of the draws in the first three settings",
+        f"{min(level):.0f} to {max(level):.0f} % where all models are equally good",
         f"{min(bands):.1f} %",
         f"on average {promised['wild', '1,000']} more FAUC",
         f"{promised['close', '1,000']} when 100 models are close",
