@@ -319,7 +319,7 @@ OPTION_CASES = [
     Bad(
         "a class without weight",
         points(accuracy="balanced_accuracy", sample_weight=Y),
-        r"accuracy='balanced_accuracy' is undefined: sample_weight leaves one of the two classes",
+        r"accuracy='balanced_accuracy' is undefined: sample_weight, or a resample, leaves one of the two",
     ),
 ]
 

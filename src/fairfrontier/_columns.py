@@ -8,6 +8,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from fairfrontier.exceptions import InvalidInputError
 
@@ -67,9 +68,11 @@ def unique_names(names: Sequence[str], *, parameter: str) -> None:
 
 
 def as_array(values: Any, *, parameter: str, tuples_are_labels: bool = True) -> NDArray[Any]:
-    """Return `np.asarray(values)`, without what numpy would do to tuples, mixed types and masks."""
+    """Return `np.asarray(values)`, without what numpy would do to tuples, mixed types, masks and sparse matrices."""
     if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
         raise InvalidInputError(f"{parameter} must have no masked value: fill or drop these rows first")
+    if issparse(values):
+        return np.asarray(values.toarray())
     if not isinstance(values, (list, tuple)):
         return np.asarray(values)
     if tuples_are_labels and any(isinstance(value, tuple) for value in values):  # groups, not a second axis
@@ -96,7 +99,9 @@ def _objects(values: Sequence[Any]) -> NDArray[Any]:
 
 def described(values: Any, array: NDArray[Any]) -> str:
     """Describe an input of a wrong shape."""
-    return f"{values!r}" if values is None or isinstance(values, str) else f"an array of shape {array.shape}"
+    if array.ndim > 0:
+        return f"an array of shape {array.shape}"
+    return repr(values) if values is None or isinstance(values, str | Real) else f"one {type(values).__name__}"
 
 
 def numeric(values: NDArray[Any], *, parameter: str) -> NDArray[Any]:

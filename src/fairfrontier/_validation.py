@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 
 from fairfrontier._columns import (
     FloatArray,
@@ -36,6 +37,7 @@ __all__ = [
     "Predictions",
     "attribute_columns",
     "attributes",
+    "by_name",
     "column",
     "finite",
     "labels",
@@ -50,6 +52,8 @@ __all__ = [
 
 # An error lists this many options and no more.
 _SHOWN_OPTIONS = 12
+# Largest sum of weights, and the reciprocal of the smallest: squares of both are still numbers.
+_LARGEST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True)
@@ -121,9 +125,14 @@ def same_length(n_rows: int, **others: int) -> None:
             )
 
 
+def by_name(values: Any) -> bool:
+    """Tell columns by name from everything else: some sparse matrices are mappings too."""
+    return isinstance(values, Mapping) and not issparse(values)
+
+
 def predictions(y_preds: Any) -> Predictions:
     """Return predictions from a dict, a 2-D or 1-D array, or a dataframe of any library."""
-    if isinstance(y_preds, Mapping):
+    if by_name(y_preds):
         columns = [column(values, parameter=f"y_preds[{name!r}]") for name, values in y_preds.items()]
         names = tuple(str(name) for name in y_preds)
     elif is_frame(y_preds):
@@ -215,8 +224,15 @@ def sample_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
             f"sample_weight must be non-negative; got {weights.min():g} at row {weights.argmin()}: "
             "give 0 to rows that must not count"
         )
-    if weights.sum() == 0:
+    if not weights.any():
         raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
+    with np.errstate(over="ignore"):
+        total = weights.sum()
+    if not 1.0 / _LARGEST_WEIGHT <= total <= _LARGEST_WEIGHT:
+        raise InvalidInputError(
+            f"sample_weight must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
+            f"{total:g}: divide all weights by a common number"
+        )
     return weights
 
 
@@ -235,7 +251,7 @@ def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
 
 
 def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
-    if isinstance(sensitive_features, Mapping):
+    if by_name(sensitive_features):
         names = [str(name) for name in sensitive_features]
         unique_names(names, parameter="sensitive_features")
         return {
@@ -251,7 +267,8 @@ def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
     array = as_array(sensitive_features, parameter="sensitive_features")
     if array.ndim == 2 and array.shape[1] != 1:
         return {f"sensitive_feature_{j}": array[:, j] for j in range(array.shape[1])}
-    return {"sensitive_feature": column(array, parameter="sensitive_features")}
+    # What is no array at all is described as it came.
+    return {"sensitive_feature": column(array if array.ndim else sensitive_features, parameter="sensitive_features")}
 
 
 def _attribute(name: str, values: NDArray[Any]) -> Attribute:

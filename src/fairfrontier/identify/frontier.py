@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fairfrontier._columns import as_array, numeric
 from fairfrontier._html import curve_html
 from fairfrontier._validation import FloatArray, IntArray, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
@@ -50,7 +51,9 @@ class TAFCurve:
 
     def __call__(self, fairness: ArrayLike) -> Any:
         """Evaluate the curve; a float for a float, an array for an array."""
-        f = np.asarray(fairness, dtype=np.float64)
+        f = numeric(as_array(fairness, parameter="fairness"), parameter="fairness").astype(np.float64, copy=False)
+        if np.isnan(f).any():
+            raise InvalidInputError("fairness must have no NaN: the curve has a value at each level of fairness")
         right = np.minimum(np.searchsorted(self.fairness, f, side="left"), len(self.fairness) - 1)
         value = np.interp(f, self.fairness, self.accuracy) if self.linear else self.accuracy[right]
         result = np.where(f <= self.fairness[-1], value, 0.0)

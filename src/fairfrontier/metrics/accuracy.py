@@ -44,7 +44,8 @@ def _balanced_accuracy(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
     positive, negative = sums.weight[label].sum(), sums.weight[~label].sum()
     if positive == 0 or negative == 0:
         raise InvalidInputError(
-            "accuracy='balanced_accuracy' is undefined: sample_weight leaves one of the two classes without weight"
+            "accuracy='balanced_accuracy' is undefined: sample_weight, or a resample, leaves one of the two classes "
+            "without weight"
         )
     # Counts may come in single precision, in which NumPy 1 would leave the quotient.
     true_positive = sums.outcome[label].sum(axis=0, dtype=np.float64) / positive

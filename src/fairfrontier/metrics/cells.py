@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 
 from fairfrontier._columns import factorize
 from fairfrontier._validation import Attribute, FloatArray, IntArray, finite
+from fairfrontier.exceptions import InvalidInputError
 
 # Elements of a block of predictions: small enough to stay in the processor's cache between the steps of one block.
 _BLOCK, _SMALLEST_BLOCK = 2**16, 2**13
 # Multiplications of a product that BLAS does in one thread. Threads gain nothing on a product that small, and on a busy
 # machine each waits for the other for longer than the whole work takes.
 _SERIAL_PRODUCT = 2**18
+# Below it a square is no longer a normal number.
+_SMALLEST_DEVIATION = 1e-150
 # Up to this many cells one matrix product per block is faster than sorting the rows by cell.
 _FEW_CELLS = 48
 
@@ -129,12 +132,29 @@ def cell_sums(
     add = _sums_by_products if cells.n_cells <= _FEW_CELLS else _sums_by_sorting
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
         outcome = add(_Outcome(matrix, threshold, names), cells, weight)
+    if not np.isfinite(outcome).all():  # of finite scores: infinite ones were refused
+        raise InvalidInputError(
+            f"y_preds must be small enough to be added up; got values up to {np.abs(matrix).max():g}: divide the "
+            "scores by a common number"
+        )
     if y is None:
         return CellSums(totals, outcome)
     mean = float(np.average(y, weights=weight))
     squared = _squared_error(matrix, y, weight)
-    spread = float(np.average((y - mean) ** 2, weights=weight) * totals.sum())
-    return CellSums(totals, outcome, squared, mean * totals.sum(), spread)
+    return CellSums(totals, outcome, squared, mean * totals.sum(), _spread(y, mean, weight) * totals.sum())
+
+
+def _spread(y: FloatArray, mean: float, weight: FloatArray | None) -> float:
+    """Return the mean of (y − mean)²."""
+    with np.errstate(over="ignore", under="ignore"):
+        spread = float(np.average((y - mean) ** 2, weights=weight))
+    far = float(np.abs(y - mean).max())
+    if not np.isfinite(spread) or (0.0 < far < _SMALLEST_DEVIATION):
+        raise InvalidInputError(
+            f"y_true must have deviations that can be squared; got {far:g} at most: multiply y_true and y_preds by a "
+            "common number"
+        )
+    return spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,5 +227,6 @@ def _squared_error(matrix: NDArray[Any], y: FloatArray, weight: FloatArray | Non
         for models in _slices(matrix.shape[1], width):
             error = matrix[rows, models] - y[rows, None]
             scaled = error if weight is None else error * weight[rows, None]
-            total[models] += np.einsum("ij,ij->j", error, scaled)
+            with np.errstate(over="ignore"):  # an error that cannot be squared is as good as infinite
+                total[models] += np.einsum("ij,ij->j", error, scaled)
     return total
