@@ -17,6 +17,10 @@ from rich.table import Table
 from ._common import Row
 
 HERE = Path(__file__).parent
+INTRODUCTION = (
+    "`make bench`: every rival in the same run, in turn with ours, medians after a warm-up. A figure with the target",
+    '"faster" is their time over ours; one with "≤" is ours over theirs. Absolute times mean little.',
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,12 +78,16 @@ def as_table(rows: Sequence[Row]) -> Table:
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
-    """Return the table for a page."""
-    lines = ["| work | against | figure | target | met |", "|---|---|---:|---|---|"]
+    """Return the page: how it was measured, the table, and the measurements behind it."""
+    facts = ", ".join(f"{name} {value}" for name, value in environment().items())
+    lines = ["# Speed against rivals", "", *INTRODUCTION, "", f"Measured with {facts}.", ""]
+    lines += ["| work | against | figure | target | met |", "|---|---|---:|---|---|"]
     lines += [
         f"| {row.work} | {row.against} | {figure(row)} | {row.target} | {'yes' if row.met else '**no**'} |"
         for row in rows
     ]
+    lines += ["", "## What was measured", ""]
+    lines += [f"- {row.work}, against {row.against}: {row.detail}." for row in rows]
     return "\n".join(lines) + "\n"
 
 
