@@ -6,21 +6,23 @@ from typing import Any
 from docutils import nodes
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 from sphinx.util.math import get_node_equation_number
 from sphinx.writers.html5 import HTML5Translator
+
+LOGGER = getLogger(__name__)
 
 
 def visit_inline(self: HTML5Translator, node: nodes.math) -> None:
     """Write a formula in the text."""
-    self.body.append(convert(node.astext(), display="inline"))
+    self.body.append(_convert(node, "inline"))
     raise nodes.SkipNode
 
 
 def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
     """Write a formula of its own line, with its number where it has one."""
     self.body.append(self.starttag(node, "div", CLASS="math-block"))
-    # A formula that has no role is a figure to screen readers; its TeX is the shortest true description.
-    self.body.append(convert(_without_tags(node.astext()), display="block"))
+    self.body.append(_convert(node, "block"))
     if node["number"]:
         number = get_node_equation_number(self, node)
         self.body.append(f'<span class="eqno">({number})</span>')
@@ -29,8 +31,12 @@ def visit_block(self: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def _without_tags(tex: str) -> str:
-    return re.sub(r"\\label\{[^}]*\}|\\nonumber", "", tex)
+def _convert(node: nodes.math | nodes.math_block, display: str) -> str:
+    """Return a formula as MathML; a command that the converter does not know would be shown as it is, so say so."""
+    mathml: str = convert(node.astext(), display=display)
+    if unknown := re.findall(r"\\[a-zA-Z]+", mathml):
+        LOGGER.warning("the formula %r has unknown commands: %s", node.astext(), unknown, location=node)
+    return mathml
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
