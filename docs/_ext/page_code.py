@@ -5,7 +5,6 @@ python docs/_ext/page_code.py docs/tutorial.md
 """
 
 import io
-import os
 import re
 import sys
 import tempfile
@@ -36,11 +35,13 @@ def prepare_files(folder: Path) -> None:
 def run(page: Path, folder: Path) -> Iterator[tuple[str, str | None]]:
     """Run the Python blocks of a page in order, in a folder, and yield what each printed and what the page shows."""
     import matplotlib.pyplot
+    from threadpoolctl import threadpool_limits
 
     matplotlib.pyplot.switch_backend("Agg")
     fences = FENCE.findall(page.read_text(encoding="utf-8"))
     names: dict[str, object] = {}
-    with chdir(folder):
+    # Small models: threads that wait for each other on a busy machine cost more than they bring.
+    with chdir(folder), threadpool_limits(1):
         prepare_files(folder)
         for (language, code), (following, text) in zip(fences, [*fences[1:], ("", "")], strict=True):
             if language != "python":
@@ -67,7 +68,6 @@ def refresh(page: Path) -> None:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
     for path in [Path(name) for name in sys.argv[1:]] or sorted(DOCS.glob("*.md")):
         if "```output" in path.read_text(encoding="utf-8"):
             refresh(path.resolve())
