@@ -1,6 +1,7 @@
 """FAUC of many replicates at once."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ from fairfrontier.quantify.weights import CallableWeight, Weight, as_weight
 Interpolate = bool | Literal["signed"]
 # A plain function as weight is integrated once at so many levels; in between its integral is taken as linear.
 _LEVELS = 4097
+# Points stay where they are if in some direction more than this share of their spread is no noise.
+_REAL = 0.98
 
 
 class Area:
@@ -103,3 +106,68 @@ def contenders(start: Block, block: Block, sets: RowSets, stretch: float) -> NDA
         found |= far_accuracy[b] >= best[at_least]
         found[order[block.accuracy[b, order] >= best[1:]]] = True
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """Points without the spread that noise has given them.
+
+    Attributes
+    ----------
+    start : Block
+        One replicate: the points, moved towards their mean.
+    least, most : float
+        Bounds, in [0, 1], of the share of their spread (as a standard deviation) that is no noise.
+    moved : bool
+        False: the points are where they were.
+    """
+
+    start: Block
+    least: float
+    most: float
+    moved: bool
+
+
+def gather(start: Block, block: Block, *, has_constant: bool) -> Gathered:
+    """Take out of a family's points the spread that noise explains.
+
+    Parameters
+    ----------
+    start : Block
+        The data themselves: one replicate.
+    block : Block
+        Replicates, which show the noise.
+    has_constant : bool
+        True: the last model is the constant one, which is no member of the crowd and stays where it is.
+
+    Notes
+    -----
+    Estimated points spread more than the true ones: the covariance S of the points is that of the truth and that of the
+    noise, N. In the directions v with Sv = l·Nv the distance to the mean is multiplied by √(1 − edge/l), which leaves
+    the spread of the truth. The edge is the largest l that noise alone is expected to give k points in r dimensions,
+    (1 + √(r/(k − 1)))². Nothing is moved with hardly more models than dimensions, when nothing can be said, nor if in
+    some direction nearly all of the spread is real: these models are no crowd of equals.
+    """
+    k = start.accuracy.shape[1] - int(has_constant)
+    points = np.concatenate([start.rates[0], start.accuracy])[:, :k]
+    noise = np.concatenate([block.rates, block.accuracy[:, None]], axis=1)[:, :, :k] - points
+    noise -= noise.mean(axis=2, keepdims=True)
+    mean = points.mean(axis=1, keepdims=True)
+    away = points - mean
+    by_axis = noise.transpose(1, 0, 2).reshape(len(points), -1)
+    size, axes = np.linalg.eigh(by_axis @ by_axis.T / len(noise))
+    noisy = size > 1e-9 * max(float(size[-1]), 1e-30)
+    if k - 1 <= len(points) or not noisy.any():
+        return Gathered(start, 1.0, 1.0, moved=False)
+    unit = axes[:, noisy] / np.sqrt(size[noisy])
+    ratio, turn = np.linalg.eigh(unit.T @ away @ away.T @ unit)
+    edge = (1.0 + np.sqrt(noisy.sum() / (k - 1))) ** 2
+    kept = np.sqrt(np.maximum(1.0 - edge / np.maximum(ratio, 1e-30), 0.0))
+    most = float(np.sqrt(max(1.0 - 1.0 / max(float(ratio[-1]), 1e-30), 0.0)))
+    if kept[-1] > _REAL:
+        return Gathered(start, float(kept[-1]), most, moved=False)
+    taken = (axes[:, noisy] * np.sqrt(size[noisy])) @ (turn * (1.0 - kept)) @ (turn.T @ unit.T)
+    moved = points - taken @ away
+    rates, accuracy = start.rates.copy(), start.accuracy.copy()
+    rates[0, :, :k], accuracy[0, :k] = moved[:-1], np.clip(moved[-1], 0.0, 1.0)
+    return Gathered(Block(rates, accuracy), float(kept[-1]), most, moved=True)

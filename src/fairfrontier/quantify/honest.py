@@ -145,10 +145,16 @@ class _Choice:
     fairness: FloatArray
     accuracy: FloatArray
 
+    def height(self, ends: FloatArray) -> FloatArray:
+        """Return the height of each step, which never rises; a step ends where `ends` says."""
+        width = np.maximum(np.diff(ends, prepend=0.0), 1e-12)
+        return np.asarray(isotonic_regression(self.accuracy, weights=width, increasing=False).x)
+
     @property
     def drop(self) -> FloatArray:
         """How much of the curve's height ends at each model."""
-        return np.asarray(self.promised_accuracy - np.append(self.promised_accuracy[1:], 0.0))
+        height = self.height(self.promised_fairness)
+        return np.asarray(height - np.append(height[1:], 0.0))
 
 
 def _choose(chosen: TradeoffPoints, valued: TradeoffPoints) -> _Choice:
@@ -185,8 +191,7 @@ def _average(choices: Sequence[_Choice]) -> TAFCurve:
     models = np.unique(np.concatenate([choice.models for choice in choices]))
     total, share = np.zeros(len(levels)), np.zeros((len(levels), len(models)))
     for end, choice in zip(ends, choices, strict=True):
-        width = np.maximum(np.diff(end, prepend=0.0), 1e-12)
-        height = isotonic_regression(choice.accuracy, weights=width, increasing=False).x
+        height = choice.height(end)
         at = np.searchsorted(end, levels, side="left")
         within = np.flatnonzero(at < len(end))
         total[within] += height[at[within]]
