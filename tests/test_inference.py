@@ -8,7 +8,7 @@ import pytest
 
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.quantify.areas import Area, contenders
+from fairfrontier.quantify.areas import Area, contenders, gather
 from fairfrontier.quantify.bands import taf_bands
 from fairfrontier.quantify.bootstrap import Block, replicates, sample, weighted
 from fairfrontier.quantify.honest import honest_curve, honest_taf
@@ -112,6 +112,52 @@ def test_contenders_are_the_models_that_can_reach_a_frontier():
     assert contenders(block(0), block(1), sets, 4.0).tolist() == [True, True, True, False]
 
 
+def crowd(spread, k=60, seed=0):
+    """Points of k models with noise of unit size and a true spread of so many times that, and replicates of them."""
+    generator = np.random.default_rng(seed)
+    noise = generator.normal(0, 0.01, (201, 3, k))
+    points = 0.6 + noise[0] + spread * generator.normal(0, 0.01, (3, k))
+    return Block(points[None, :2], points[None, 2]), Block(points[:2] + noise[1:, :2], points[2] + noise[1:, 2])
+
+
+def test_points_that_differ_by_noise_alone_are_gathered():
+    start, replicas = crowd(0.0)
+    found = gather(start, replicas, has_constant=False)
+    assert found.moved
+    assert found.start.accuracy.std() < 0.25 * start.accuracy.std()
+    assert found.start.accuracy.mean() == pytest.approx(start.accuracy.mean())
+
+
+@pytest.mark.parametrize("spread", [1.0, 2.0])
+def test_gathered_points_spread_as_the_truth(spread):
+    ratios = []
+    for seed in range(20):
+        start, replicas = crowd(spread, k=300, seed=seed)
+        found = gather(start, replicas, has_constant=False)
+        assert found.least < np.sqrt(1 - 1 / (1 + spread**2)) * 1.15
+        assert found.least < found.most
+        ratios.append(found.start.accuracy.std() / (0.01 * spread))
+    assert np.mean(ratios) == pytest.approx(1.0, abs=0.15)
+
+
+def test_points_that_really_differ_stay_and_the_constant_model_does():
+    start, replicas = crowd(50.0)
+    assert gather(start, replicas, has_constant=False).start is start
+    start, replicas = crowd(0.0)
+    found = gather(start, replicas, has_constant=True)
+    assert found.start.accuracy[0, -1] == start.accuracy[0, -1]
+    assert found.start.accuracy[0, :-1].std() < 0.25 * start.accuracy[0, :-1].std()
+
+
+def test_nothing_is_gathered_of_copies_or_of_few_models():
+    start, replicas = crowd(0.0, k=3)
+    assert not gather(start, replicas, has_constant=False).moved
+    copies = np.zeros(30, dtype=int)
+    found = gather(start.select(copies), replicas.select(copies), has_constant=False)
+    assert not found.moved
+    assert found.least == found.most == 1.0
+
+
 @pytest.mark.parametrize("method", ["multinomial", "bayesian"])
 def test_stratified_resamples_keep_the_size_of_each_group(method):
     _, _, sex = rows()
@@ -201,6 +247,25 @@ def test_p_value_is_the_level_at_which_the_interval_touches_zero(seed):
     assert wider.low <= 0 <= wider.high
     tighter = compare_fauc(y, *families, confidence=1 - min(1.1 * p, 0.999), **options)
     assert tighter.low > 0 or tighter.high < 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_p_value_is_small_exactly_if_the_interval_excludes_zero(seed):
+    y, scores, sex = rows(300, k=8, seed=seed)
+    result = compare_fauc(y, scores[:, :4], scores[:, 4:], sensitive_features=sex, n_resamples=100, random_state=0)
+    assert (result.p_value < 0.05) == (result.low > 0 or result.high < 0)
+
+
+def test_comparison_of_level_families_is_narrower_than_its_resamples_spread():
+    population = _simulation().Population("level", 60)
+    ratios = []
+    for seed in range(8):
+        generator = np.random.default_rng(seed)
+        y, group, decisions = population.draw(2000, generator)
+        options = {"sensitive_features": group, "weight": ff.StepWeight(0.8), "n_resamples": 200}
+        result = compare_fauc(y, decisions[:, :30], decisions[:, 30:], random_state=generator, **options)
+        ratios.append((result.high - result.low) / (2 * 1.96 * result.samples.std()))
+    assert np.mean(ratios) < 0.95
 
 
 def test_bands_hold_the_estimate_and_narrow_with_the_rows():

@@ -151,12 +151,13 @@ def gather(start: Block, block: Block, *, has_constant: bool) -> Gathered:
     k = start.accuracy.shape[1] - int(has_constant)
     points = np.concatenate([start.rates[0], start.accuracy])[:, :k]
     noise = np.concatenate([block.rates, block.accuracy[:, None]], axis=1)[:, :, :k] - points
+    total = float(np.square(noise).sum()) / len(noise)
     noise -= noise.mean(axis=2, keepdims=True)
     mean = points.mean(axis=1, keepdims=True)
     away = points - mean
     by_axis = noise.transpose(1, 0, 2).reshape(len(points), -1)
     size, axes = np.linalg.eigh(by_axis @ by_axis.T / len(noise))
-    noisy = size > 1e-9 * max(float(size[-1]), 1e-30)
+    noisy = size > 1e-9 * total  # copies of one model share their noise, but for rounding
     if k - 1 <= len(points) or not noisy.any():
         return Gathered(start, 1.0, 1.0, moved=False)
     unit = axes[:, noisy] / np.sqrt(size[noisy])

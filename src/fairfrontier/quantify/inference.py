@@ -35,7 +35,7 @@ class FAUCInterval:
     samples : ndarray of shape (n_resamples,)
         FAUC of each resample.
     corrected : float
-        The estimate less its bootstrap bias.
+        The estimate less its bias: the middle of the two values that `fauc_interval` extrapolates.
     confidence : float
         The nominal coverage.
     """
@@ -134,13 +134,19 @@ def fauc_interval(
     Notes
     -----
     FAUC is a maximum over models that were valued with noise, so that on the same data it is too high on average (the
-    winner's curse), and a resample is too high once more: plain percentile intervals are wrong twice. Let t be the
-    estimate and m the mean of the resamples, which have twice the variance of the data's noise. If the bias is
-    proportional to that variance (one model leads at each level) it is m − t; if it is proportional to its square root
-    (all models are level) it is (m − t)/(√2 − 1). The data do not say which, and so the interval spans both corrected
-    values, t − (m − t) and t − 2.41·(m − t), and extends z standard errors beyond them. The standard error is that of
-    the first, from resampling the resamples, for which the replicates' deviations are added in pairs: no row is read
-    again.
+    winner's curse), and a resample is too high once more: plain percentile intervals are wrong twice.
+
+    Let g(v) be the mean FAUC of resamples whose deviations are multiplied by √v. It is smooth in the data, where FAUC
+    itself is not, and it is off by the bias b(1 + v) that noise of 1 + v times the data's variance gives. If b is
+    proportional to the variance (one model leads at each level), g(1) − 2·(g(2) − g(1)) has no bias; if to its square
+    root (all models are level), g(1) − 4.45·(g(2) − g(1)) has none. The data hardly say which. So the interval spans
+    both values, and extends z standard errors beyond each.
+
+    The errors are those of the two values, from resamples of resamples, for which the replicates' deviations are added
+    in pairs: no row is read again. They are taken at points from which the spread that noise explains has been removed.
+    At the estimated points, which noise has driven apart, fewer models compete than in truth: with level models a
+    difference of two families would seem a third more uncertain than it is. To the extent that a family's models look
+    level, the second value is g(1) less the bias at these points.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
@@ -227,8 +233,9 @@ def compare_fauc(
     Notes
     -----
     The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
-    The interval is made like that of `fauc_interval`, and holds the plain one around the uncorrected difference, too:
-    the biases of two families may cancel. p is the level at which it just touches 0.
+    The interval is made like that of `fauc_interval`, each family with a bias of its own, so that the families need
+    neither be of one size nor of one kind. p is the level at which it just touches 0: below 0.05 if and only if an
+    interval of 95 % from the same resamples excludes 0.
 
     Examples
     --------
