@@ -18,15 +18,15 @@ import fairfrontier as ff
 truth = ff.PowerWeight(6, 0.7)
 questionnaire = ff.Questionnaire(random_state=1)
 found = {}
-for answers in range(1, 41):
+for answers in range(1, 31):
     question = questionnaire.next_question()
     prefers_first = ff.fauc(question.first, truth) > ff.fauc(question.second, truth)
     questionnaire.answer(question, prefers_first=prefers_first)
-    if answers in (5, 15, 40):
+    if answers in (5, 15, 30):
         found[answers] = questionnaire.fit()
 
 # %%
-# Left: the last question. Right: what five, fifteen and forty answers say about the weight.
+# Left: the last question. Right: what five, fifteen and thirty answers say about the weight.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.6), layout="constrained")
 ff.TAFDisplay.from_curves({"first": question.first, "second": question.second}).plot(
@@ -47,4 +47,4 @@ plt.show()
 # %%
 # How far can it be trusted? A weight that contradicts the person's own answers would say so.
 
-print("answers that the weight reproduces:", found[40].consistency)
+print("answers that the weight reproduces:", found[30].consistency)

@@ -8,7 +8,7 @@ frontier are those that were best where the stack was fitted: both curves are va
 """
 
 import matplotlib.pyplot as plt
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -31,7 +31,7 @@ X_base, X_fit, y_base, y_fit, _, gender_fit = train_test_split(X, y, gender, tes
 forest = RandomForestClassifier(80, min_samples_leaf=5, random_state=0).fit(X_base, y_base)
 classifiers = [
     ("classifiers/logistic", make_pipeline(StandardScaler(), LogisticRegression(max_iter=500))),
-    ("classifiers/boosting", HistGradientBoostingClassifier(max_iter=60, random_state=0)),
+    ("classifiers/boosting", GradientBoostingClassifier(n_estimators=80, max_features=20, random_state=0)),
 ]
 family = kitchen_sink(forest_trees(forest), fit_models(classifiers, X_base, y_base))
 H_fit = dict(zip(family.names, family.predict_matrix(X_fit).T, strict=True))

@@ -9,7 +9,7 @@ is fairer *and* more accurate.
 
 import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import BernoulliNB
@@ -31,8 +31,8 @@ X, _, y, _, gender, _ = train_test_split(
 X, X_test, y, y_test, _, gender_test = train_test_split(X, y, gender, test_size=0.5, random_state=0)
 
 models = {
-    "boosting": HistGradientBoostingClassifier(max_iter=60, random_state=0),
-    "shallow boosting": HistGradientBoostingClassifier(max_iter=15, max_depth=2, random_state=0),
+    "boosting": GradientBoostingClassifier(n_estimators=80, max_features=20, random_state=0),
+    "shallow boosting": GradientBoostingClassifier(n_estimators=15, max_depth=2, max_features=20, random_state=0),
     "logistic": make_pipeline(StandardScaler(), LogisticRegression(max_iter=500)),
     "strict logistic": make_pipeline(StandardScaler(), LogisticRegression(C=1e-4, max_iter=500)),
     "forest": RandomForestClassifier(60, min_samples_leaf=5, random_state=0),

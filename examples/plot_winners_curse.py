@@ -41,7 +41,7 @@ sizes = [250, 500, 1_000, 2_000, 4_000]
 promised, honestly, delivered = [], [], []
 for n in sizes:
     results = []
-    for repeat in range(8):
+    for repeat in range(6):
         label, g, s = draw(n + repeat)
         chosen = ff.tradeoff_points(label, s, sensitive_features=g).frontier()
         fair = ff.honest_taf(label, s, sensitive_features=g, random_state=repeat)
