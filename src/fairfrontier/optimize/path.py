@@ -259,11 +259,15 @@ class RidgeSolution:
             return self.b0
         if len(self.b0) == 1 or tau == 0 or root.shape[1] == 0:
             return np.clip(self.b0, -tau, tau)
+        # Contrasts that depend on each other have biases that do; rounding must not break that, or no t is in the box.
+        b0 = root @ (inverse @ self.b0)
+        if np.abs(b0).max() <= tau:
+            return np.asarray(b0)
         # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
-        unit, size = float(np.linalg.norm(inverse @ self.b0)), float(np.abs(root).max())
-        limits = np.concatenate([self.b0 - tau, -self.b0 - tau]) / (unit * size)
+        unit, size = float(np.linalg.norm(inverse @ b0)), float(np.abs(root).max())
+        limits = np.concatenate([b0 - tau, -b0 - tau]) / (unit * size)
         z = unit * _least_distance(np.vstack([-root, root]) / size, limits)
-        return np.clip(self.b0 + root @ z, -tau, tau)
+        return np.clip(b0 + root @ z, -tau, tau)
 
     def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
         """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, m)."""
