@@ -215,6 +215,8 @@ class Stack:
         H = problem.scores.astype(np.float64)
         blocks = rates(problem, H)
         bias = np.array([b[i] - b[j] for b in blocks for i, j in combinations(range(len(b)), 2)]).T
+        # Equal means differ in the last digit; to constrain that digit would cost everything else.
+        bias = np.where(np.abs(bias) > 1e-14 * np.abs(np.vstack(blocks)).max(axis=0)[:, None], bias, 0.0)
         design = np.column_stack([H, np.ones(len(H))])
         ridge = np.append(np.full(H.shape[1], problem.alpha / 2.0), 0.0)
         return cls(design, problem.y.astype(np.float64), problem.row_weight, ridge, bias)
