@@ -80,7 +80,8 @@ def tune(
     family_of : ndarray of shape (k,)
         The family of each model; −1: in every candidate, hardly shrunk.
     family_scales : "cv" or ndarray of shape (k,)
-        "cv" tries one common ridge and, with several families, the scales of the largest evidence.
+        "cv" tries one common ridge and, with several families, the scales of the largest evidence; on the signed path
+        the directions then have their own ridge of the largest evidence.
     path : {"signed", "paper"}
         The kind of path.
     n_points : int
@@ -94,8 +95,9 @@ def tune(
         The best choice.
     """
     candidates = _candidates(validation.full, family_of, family_scales, alphas)
-    # The published path has one ridge for everything.
-    debias = _debias(validation.full, family_of) if path == "signed" else None
+    # The published path has one ridge for everything, and so has a stack whose scales are given.
+    own = path == "signed" and isinstance(family_scales, str)
+    debias = _debias(validation.full, family_of) if own else None
     trials = [validation.trials(scale, grid, debias) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them values every trial.
     valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points, None)))
