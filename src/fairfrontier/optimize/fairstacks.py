@@ -44,8 +44,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         without a closed form, where each costs a path of solutions a fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
-        debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not squared,
-        nothing is tried and the scale is common. None: one ridge for everything.
+        debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
+        squared, nothing is tried and the scale is common. None: one ridge for everything.
     weight : Weight or callable
         Weight of the FAUC that is tuned.
     cv : int, splitter, list of (train, test), "prefit" or "precomputed"
