@@ -112,8 +112,10 @@ class RidgeFactor:
         flat = rotated.reshape(len(self.values), -1)
         solved = (self.vectors @ flat / self.scale[:, None]).reshape(rotated.shape)
         biases = (self._contrasts.T @ flat).reshape(m, n_alphas, 1 + m)
-        # A direction that moves no score moves no bias: below this, S is rounding.
-        negligible = 1e-16 * float(np.square(self._contrasts).sum()) * inverse.max(axis=0, initial=0.0)
+        # A direction that moves no score moves no bias. Rotating leaves noise of it, and S below that is rounding; but
+        # a direction that is hardly curved, such as a constant model's, must not hide what the others do.
+        noise = 4e-16 * float(np.linalg.norm(self._contrasts))
+        negligible = noise * (np.linalg.norm(self._contrasts, axis=1) + noise) @ inverse
         own = self._own_directions()
         return [
             RidgeSolution(
@@ -170,7 +172,11 @@ class RidgeFactor:
         start = np.abs(solution.w0 @ gram + solution.alpha / 2.0 * self.scale**2 * solution.w0 - cross).max()
         size = np.maximum(np.abs(gradient).max(axis=1), max(float(np.abs(cross).max()), 1e-300))
         primal = np.abs(weights @ self.contrasts - target).max(axis=1)
-        return np.asarray(np.maximum(np.maximum(rest, start) / size, primal))
+        # Of constant models centring leaves rounding, which no weight could remove.
+        level = float(np.abs(self.statistics.mean_h).max(initial=0.0))
+        rounding = ROUNDING * level * np.sqrt(self.statistics.weight * self.statistics.y_square)
+        dual = np.maximum(rest, start)
+        return np.asarray(np.maximum(np.where(dual > rounding, dual, 0.0) / size, primal))
 
 
 @dataclass(frozen=True, eq=False)
