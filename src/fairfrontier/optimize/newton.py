@@ -69,8 +69,10 @@ class LogisticSolver:
 
     def _line_search(self, beta: FloatArray, step: FloatArray, slope: float) -> float:
         value, length = self._objective(beta), 1.0
+        # Near the optimum a step gains less than the rounding of the objective, and must not be halved for that.
+        rounding = 8.0 * np.finfo(np.float64).eps * abs(value)
         while length > 1e-15:
-            if self._objective(beta + length * step) <= value + _ARMIJO * length * slope:
+            if self._objective(beta + length * step) <= value + _ARMIJO * length * slope + rounding:
                 return length
             length /= 2.0
         return 0.0
