@@ -230,7 +230,8 @@ class Stack:
         goal = np.append(np.sqrt(self.weight) * self.y, np.zeros(len(self.ridge)))
         B = np.vstack([self.bias[:, contrasts], np.zeros((1, len(contrasts)))])
         left, values, right = np.linalg.svd(B)
-        rank = int((values > 1e-10 * values.max(initial=0.0)).sum())
+        # Contrasts that depend on each other do so to the digits of their scores, which may be single.
+        rank = int((values > 1e-7 * values.max(initial=0.0)).sum())
         start = left[:, :rank] @ ((right[:rank] @ target) / values[:rank])
         free = left[:, rank:]
         return start + free @ np.linalg.lstsq(X @ free, goal - X @ start, rcond=1e-12)[0]
@@ -240,6 +241,13 @@ class Stack:
         residual = self.y - self.design @ coefficients
         return float(self.weight @ residual**2 + self.ridge @ coefficients**2)
 
+    def nearly_collinear(self) -> bool:
+        """Tell models that are collinear in single precision and not in double: without a ridge both are right."""
+        centred = self.design[:, :-1] - np.average(self.design[:, :-1], axis=0, weights=self.weight)
+        values = np.linalg.svd(np.sqrt(self.weight)[:, None] * centred, compute_uv=False)
+        ratio = values / max(float(values.max(initial=0.0)), 1e-300)
+        return bool(np.any((ratio > 1e-13) & (ratio < 1e-4)))
+
     def best_in_box(self, tau: float) -> float:
         """Return the least objective with all score biases in [−τ, τ]: every choice of contrasts at their bound."""
         m, best = self.bias.shape[1], np.inf
@@ -247,6 +255,6 @@ class Stack:
             at_bound = np.flatnonzero(pattern)
             w = self.solve(at_bound, tau * np.array(pattern, dtype=float)[at_bound])
             found = self.bias.T @ w[:-1]
-            if np.all(np.abs(found) <= tau + 1e-9) and self.objective(w) < best:
+            if np.all(np.abs(found) <= tau * (1.0 + 1e-7) + 1e-14) and self.objective(w) < best:
                 best = self.objective(w)
         return best
