@@ -185,6 +185,43 @@ class TestSizes:
             assert np.isfinite(there.weights_).all()
             np.testing.assert_allclose(there.decision_function(scores) + 0.5, y, atol=1e-9)
 
+    def test_a_constant_model_hides_no_bias_of_the_others(self):
+        """A direction without curvature but for a small ridge, beside contrasts of very different sizes."""
+        rng = np.random.default_rng(0)
+        group, y = np.repeat(np.arange(4), 9), rng.normal(size=36)
+        scores = rng.normal(0, 400, (36, 3))
+        for g in range(4):
+            scores[group == g, 2] += 1.0 - scores[group == g, 2].mean()  # nearly the same mean in every group
+        scores[group == 3, 2] += 0.05
+        scores = np.column_stack([scores, np.full(36, 0.5)])
+        path = ff.FairStacksRegressor(alpha=2e-4, n_points=5).fit(scores, y, sensitive_features=group).path_
+        np.testing.assert_allclose(path.score_bias, path.target, atol=1e-9)
+        assert path.kkt.max() < 1e-9
+
+    def test_a_stack_of_constant_models_is_certified(self):
+        """What centring leaves of them is rounding, which is no reason to doubt the stack."""
+        for seed in range(40):
+            rng, value = np.random.default_rng(seed), (0.5, 1.0, 0.1)[seed % 3]
+            model = ff.FairStacksClassifier(alpha=0.0).fit(
+                np.full((17, 2), value),
+                np.arange(17) % 2,
+                sensitive_features=np.arange(17) // 2 % 2,
+                sample_weight=rng.exponential(size=17),
+            )
+            assert model.path_.kkt.max() == 0.0
+            assert np.abs(model.predict_path(np.full((1, 2), value))).max() <= 1.0
+
+    @pytest.mark.parametrize("seed", [58, 81, 113])
+    def test_the_logistic_loss_converges_where_its_objective_stops_to_change(self, seed):
+        """Found by chance: the last steps were halved for the rounding of the objective until there were none left."""
+        y, scores, group, weight = problem(seed, n=40)
+        weight = np.where(np.random.default_rng(seed).random(40) < 0.4, 0, weight)
+        weight[:4] = 1
+        kept = weight > 0
+        model = ff.FairStacksClassifier(alpha=1.0, loss="log", n_points=3)
+        model.fit(scores[kept], y[kept], sensitive_features=group[kept], sample_weight=weight[kept])
+        assert model.path_.kkt.max() < 1e-10
+
 
 class TestMagnitudes:
     @settings(max_examples=60, deadline=None)
