@@ -151,8 +151,8 @@ def fauc_interval(
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
     In simulations of 500 test sets each (``examples/simulate_coverage.py``, ``results/coverage.md``) intervals of
-    nominally 95 % cover the population's value in 92.6 to 97.0 % of cases, whether 8 models are far apart or 100 are
-    equally good, where a percentile interval covers it in 31 %.
+    nominally 95 % cover the population's value in 94.0 to 97.4 % of cases, whether 8 models are far apart or 100 are
+    equally good, where a percentile interval covers it in 24 to 27 %.
 
     With more than 200 resamples, the first 100 screen the models: those that would not come to a frontier with four
     times their deviation are left out of the others.
@@ -235,7 +235,9 @@ def compare_fauc(
     The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
     The interval is made like that of `fauc_interval`, each family with a bias of its own, so that the families need
     neither be of one size nor of one kind. p is the level at which it just touches 0: below 0.05 if and only if an
-    interval of 95 % from the same resamples excludes 0.
+    interval of 95 % from the same resamples excludes 0. In the simulations of ``results/coverage.md`` intervals of
+    nominally 95 % cover the true difference of two halves of the models in 94.2 to 97.2 % of cases; of 500 close
+    models in 98.6 %.
 
     Examples
     --------
