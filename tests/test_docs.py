@@ -138,19 +138,21 @@ def simulated(heading):
 def test_the_figures_of_the_page_on_inference_are_those_of_the_simulation():
     page = " ".join((DOCS / "inference.md").read_text(encoding="utf-8").split())
     coverage, curse = simulated("Coverage (%)"), simulated("The winner's curse")
-    intervals, bands = ([float(row[column]) for row in coverage] for column in (4, 6))
-    apart, level = ([float(row[7]) for row in coverage if (row[0] == "level") is bad] for bad in (False, True))
-    honest, ratio = max(abs(float(row[4])) for row in curse), max(float(row[5]) for row in curse)
-    promised = {(row[0], row[2]): f"{abs(float(row[3])):.3f}".lstrip("0") for row in curse}
+    intervals, compared, bands = ([float(row[column]) for row in coverage] for column in (5, 6, 8))
+    apart, level = ([float(row[9]) for row in coverage if (row[0] == "level") is bad] for bad in (False, True))
+    honest, ratio = (max(float(row[column].split("±")[0]) for row in curse) for column in (5, 6))
+    promised = {tuple(row[:3]): f"{float(row[4].split('±')[0]):.3f}".lstrip("0") for row in curse}
+    large = [promised[kind, k, "12,000"] for kind, k in (("wild", "200"), ("close", "100"), ("level", "100"))]
     for stated in (
         f"{min(intervals):.1f} to {max(intervals):.1f} %",
-        f"{min(apart):.0f} to {max(apart):.0f} % of the draws in the first three settings",
-        f"{min(level):.0f} to {max(level):.0f} % where all models are equally good",
+        f"`compare_fauc` in {min(compared):.1f} to {max(compared):.1f} %",
+        f"{min(apart):.0f} to {max(apart):.0f} % of the draws where models differ",
+        f"{min(level):.0f} to {max(level):.0f} % where all are equally good",
         f"{min(bands):.1f} %",
-        f"on average {promised['wild', '1,000']} more FAUC",
-        f"{promised['close', '1,000']} when 100 models are close",
-        f"{promised['level', '1,000']} when 100 are equally good",
-        f"it is {promised['wild', '12,000']}, {promised['close', '12,000']} and {promised['level', '12,000']}",
+        f"on average {promised['wild', '200', '1,000']} more FAUC",
+        f"{promised['close', '100', '1,000']} when 100 models are close",
+        f"{promised['level', '100', '1,000']} when 100 are equally good",
+        f"it is {large[0]}, {large[1]} and {large[2]}",
         f"off by {honest:.4f}".replace("0.", "."),
         f"at most {ratio:.0%}".replace("%", " %"),
     ):
