@@ -140,7 +140,10 @@ def test_the_figures_of_the_page_on_inference_are_those_of_the_simulation():
     coverage, curse = simulated("Coverage (%)"), simulated("The winner's curse")
     intervals, compared, bands = ([float(row[column]) for row in coverage] for column in (5, 6, 8))
     apart, level = ([float(row[9]) for row in coverage if (row[0] == "level") is bad] for bad in (False, True))
-    honest, ratio = (max(float(row[column].split("±")[0]) for row in curse) for column in (5, 6))
+    honest = max(abs(float(row[5].split("±")[0])) for row in curse)
+    told_apart = [row for row in curse if float(row[4].split("±")[0]) > 0.0003]
+    ratio = max(abs(float(row[6].split("±")[0])) for row in told_apart)
+    assert len(told_apart) == len(curse) - 1  # the page speaks of one setting in which nothing can be told
     promised = {tuple(row[:3]): f"{float(row[4].split('±')[0]):.3f}".lstrip("0") for row in curse}
     large = [promised[kind, k, "12,000"] for kind, k in (("wild", "200"), ("close", "100"), ("level", "100"))]
     for stated in (
