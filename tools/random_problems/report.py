@@ -34,7 +34,7 @@ def page(tally: Tally, *, seed: int, jobs: int) -> str:
         lines.append(
             f"| {check} | {line.count:,} | {line.largest:.1e} | {where} | {line.tolerance:g} | {line.mismatches} |"
         )
-    lines += ["", "Refused, as they must be, with an error that names the parameter:", ""]
+    lines += ["", "Refused with an error that names the parameter, as they must be, or left out as the line says:", ""]
     lines += [f"- {why}: {count:,} problems" for why, count in sorted(tally.refused.items())]
     for check, line in sorted(tally.lines.items()):
         if line.mismatches:
