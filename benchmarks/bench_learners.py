@@ -1,11 +1,5 @@
-"""Learners: speed against the reference libraries in one run, and the quality of every grid.
+"""Learners: speed against the reference libraries in one run; their quality is in ``learner_quality``."""
 
-python -m benchmarks --only learners             the ratios (some minutes)
-python -m benchmarks.bench_learners --quality    accuracy and fairness of every value, FAUC next to the paper's
-                                                 and to the reference libraries' (about an hour)
-"""
-
-import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,58 +8,37 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
-from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from fairfrontier import StepWeight, fauc, tradeoff_points
-from fairfrontier.datasets import design_matrix, load_adult, load_compas
-from fairfrontier.learners import FAGTB, AdversarialDebiasing, MinipatchTrees, Reductions
+from fairfrontier.benchmark.tasks import load_problem, split_rows
+from fairfrontier.learners import FAGTB, AdversarialDebiasing, MinipatchTrees
 
 from ._common import Row
 
-# The paper's Table 1 (demographic parity, 80 % step weight), mean of ten splits.
-PAPER = {
-    ("adult-gender", "adversarial"): 0.836,
-    ("adult-gender", "fagtb"): 0.830,
-    ("adult-gender", "reductions"): 0.797,
-    ("compas-race", "adversarial"): 0.629,
-    ("compas-race", "fagtb"): 0.641,
-    ("compas-race", "reductions"): 0.622,
-}
 BATCH = 128  # the reference's usual batch
 
 
 @dataclass(frozen=True)
 class Task:
-    """Training and valuation rows of one task."""
+    """A data set with the rows that learners train on and those that they predict."""
 
-    name: str
     X: NDArray[np.float64]
     y: NDArray[np.int64]
     group: NDArray[Any]
     train: NDArray[np.intp]
     ensemble: NDArray[np.intp]
-    test: NDArray[np.intp]
 
     def fitting(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[Any]]:
-        """Return X, y and the attribute of the training split."""
+        """Return X, y and the attribute of the training rows."""
         return self.X[self.train], self.y[self.train], self.group[self.train]
 
 
-def load_task(name: str, seed: int = 0) -> Task:
-    """Return a task with the 50/25/25 split of `seed`."""
-    bunch: Any
-    if name == "adult-gender":
-        bunch, attribute = load_adult(), "gender"
-    else:
-        bunch, attribute = load_compas(features="raw" if name.endswith("raw") else "binary"), "race"
-    y = np.asarray(bunch.target)
-    train, rest = train_test_split(np.arange(len(y)), train_size=0.5, random_state=seed)
-    ensemble, test = train_test_split(rest, train_size=0.5, random_state=seed)
-    group = np.asarray(bunch.sensitive_features[attribute]).astype(str)
-    return Task(name, design_matrix(bunch).values, y, group, train, ensemble, test)
+def load_task() -> Task:
+    """Return Adult with gender and its first split."""
+    problem = load_problem("adult")
+    split = split_rows(problem, "adult", 0)
+    return Task(problem.X, problem.y.astype(np.int64), problem.attributes["gender"], split.train, split.ensemble)
 
 
 # ------------------------------------------------------------------------------------------------- the references
@@ -119,9 +92,9 @@ def fairlearn_net(
         return model.fit(X, y, sensitive_features=group)
 
 
-def scaled(task: Task) -> NDArray[np.float64]:
-    """Return the features standardised on the training split, which Fairlearn leaves to the user."""
-    return np.asarray(StandardScaler().fit(task.X[task.train]).transform(task.X))
+def standardised(X: NDArray[np.float64], train: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the features standardised on the training rows, which Fairlearn leaves to the user."""
+    return np.asarray(StandardScaler().fit(X[train]).transform(X))
 
 
 # ------------------------------------------------------------------------------------------------------ the ratios
@@ -144,7 +117,7 @@ def seconds(work: Callable[[], Any]) -> tuple[Timing, Any]:
 
 def rows(task: Task | None = None) -> Iterator[Row]:
     """Measure the ratios of the design on Adult: our 20 values against 20 times one fit of the reference."""
-    task = load_task("adult-gender") if task is None else task
+    task = load_task() if task is None else task
     yield from _adversarial_rows(task)
     yield from _fagtb_rows(task)
     yield from _minipatch_rows(task)
@@ -162,7 +135,7 @@ def _row(factor: float, *, work: str, against: str, ours: list[Timing], theirs: 
 
 def _adversarial_rows(task: Task) -> Iterator[Row]:
     X, y, group = task.fitting()
-    Z = scaled(task)[task.train]
+    Z = standardised(task.X, task.train)[task.train]
     learner = AdversarialDebiasing(n_jobs=-1, random_state=0)
     settings = {"epochs": learner.epochs, "hidden": learner.hidden_units}
     ours, same_batch, theirs = [], [], []
@@ -199,83 +172,3 @@ def _minipatch_rows(task: Task) -> Iterator[Row]:
     detail = f"fit of 1000 trees on {len(y)} rows {fit.wall:.1f} s; matrix of {len(rows_to_predict)} rows × 1000"
     against = "1000 calls of predict_proba"
     yield _row(1.0, work="minipatch predictions", against=against, ours=[ours], theirs=[theirs], note=detail)
-
-
-# ----------------------------------------------------------------------------------------------------- the quality
-
-
-def quality(name: str, *, seed: int = 0, references: bool = True) -> list[dict[str, Any]]:
-    """Print every grid's accuracy and fairness on the test split, and return the FAUC of each method."""
-    task = load_task(name, seed)
-    X, y, group = task.fitting()
-    result = []
-    for learner in (AdversarialDebiasing(random_state=0), FAGTB(), Reductions(random_state=0)):
-        took, grid = seconds(lambda m=learner: m.set_params(n_jobs=-1).fit_grid(X, y, sensitive_features=group))
-        matrix = grid.predict_matrix(task.X[task.test])
-        result.append(_valued(task, learner.family, grid.values, matrix, grid.is_randomized, took))
-    if references:
-        result += [_fairlearn_quality(task), _sklearn_quality(task)]
-    return result
-
-
-def _valued(
-    task: Task, method: str, values: NDArray[Any], matrix: NDArray[Any], randomized: bool, took: Timing
-) -> dict[str, Any]:
-    points = tradeoff_points(
-        task.y[task.test],
-        matrix,
-        sensitive_features=task.group[task.test],
-        threshold=None if randomized else 0.5,
-    )
-    fairness, accuracy = points.fairness[:-1], points.accuracy[:-1]
-    order = np.argsort(values)
-    trend = spearmanr(values[order], fairness[order]).statistic
-    area = fauc(points.frontier(), StepWeight(0.8))
-    print(f"\n{task.name} {method}: FAUC {area:.4f}, rank correlation with the knob {trend:+.2f}, {took.wall:.0f} s")
-    for value, f, a in zip(values, fairness, accuracy, strict=True):
-        print(f"  {value:9.4f}  fairness {f:.4f}  accuracy {a:.4f}")
-    return {"task": task.name, "method": method, "fauc": area, "trend": trend, "seconds": took.wall}
-
-
-def _fairlearn_quality(task: Task) -> dict[str, Any]:
-    Z = scaled(task)
-    _, y, group = task.fitting()
-    values = AdversarialDebiasing.default_values()
-    own = AdversarialDebiasing()
-    settings = {"epochs": own.epochs, "batch": BATCH, "hidden": own.hidden_units}
-    took, columns = seconds(
-        lambda: [
-            fairlearn_net(Z[task.train], y, group, w, **settings).predict(Z[task.test]).astype(float).ravel()
-            for w in values
-        ]
-    )
-    return _valued(task, "fairlearn adversarial", values, np.column_stack(columns), False, took)
-
-
-def _sklearn_quality(task: Task) -> dict[str, Any]:
-    X, y, group = task.fitting()
-    s = (group == np.unique(group)[1]).astype(float)
-    values = FAGTB.default_values()
-    took, columns = seconds(lambda: [fagtb_on_sklearn_trees(X, y, s, w)(task.X[task.test]) for w in values])
-    return _valued(task, "fagtb on scikit-learn trees", values, np.column_stack(columns), False, took)
-
-
-def main() -> None:
-    """Print the quality of the tasks that the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quality", action="store_true", required=True)
-    parser.add_argument("--tasks", nargs="*", default=["adult-gender", "compas-race", "compas-race-raw"])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--no-references", action="store_true")
-    arguments = parser.parse_args()
-    for name in arguments.tasks:
-        table = quality(name, seed=arguments.seed, references=not arguments.no_references)
-        print(f"\n{name}, split {arguments.seed}")
-        for row in table:
-            theirs = PAPER.get((name.removesuffix("-raw"), row["method"]))
-            paper = "      " if theirs is None else f" {theirs:.3f}"
-            print(f"  {row['method']:<30} FAUC {row['fauc']:.4f}   the paper's{paper}   trend {row['trend']:+.2f}")
-
-
-if __name__ == "__main__":
-    main()

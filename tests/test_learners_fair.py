@@ -86,6 +86,28 @@ def test_the_knob_moves_fairness_and_costs_accuracy(kind: Any, data: Data) -> No
     assert accuracy.min() > 0.6
 
 
+@pytest.mark.parametrize("kind", [FAGTB, AdversarialDebiasing])
+def test_the_values_and_settings_of_a_learner_by_default_lead_to_fairness(kind: Any, data: Data) -> None:
+    X, y, group = data
+    test = biased(seed=1)
+    grid = kind(random_state=0).fit_grid(X, y, sensitive_features=group)
+    gap = rates(decided(grid, test[0]), np.ones(len(test[1]), bool), test[2])
+    assert spearmanr(np.arange(len(gap)), gap).statistic < -0.85
+    assert gap[0] > 0.35
+    assert gap[-1] < 0.12
+    assert np.diff(gap).max() < 0.05
+
+
+def test_adversarial_debiasing_ignores_a_constant_column_that_later_differs(data: Data) -> None:
+    X, y, group = data
+    # The mean of many 0.1 is not 0.1, so that the deviation of the column is 1e-15.
+    X = np.column_stack([X, np.full(len(X), 0.1)])
+    learner = quick(AdversarialDebiasing).fit(X, y, sensitive_features=group)
+    later = X.copy()
+    later[:, -1] = 0.11
+    np.testing.assert_allclose(learner.predict_proba(later), learner.predict_proba(X), atol=0.02)
+
+
 @pytest.mark.parametrize("kind", LEARNERS)
 def test_one_value_alone_is_its_column_of_the_grid(kind: Any, data: Data) -> None:
     X, y, group = data

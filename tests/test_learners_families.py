@@ -25,7 +25,9 @@ from sklearn.ensemble import (
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
 from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
 
+from fairfrontier import FairStacksClassifier
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import (
     FittedModels,
@@ -230,6 +232,38 @@ def test_forest_trees_refuses_what_is_no_forest(classification: Arrays) -> None:
         forest_trees(RandomForestClassifier())
 
 
+def grown_trees(kind: str, X: pd.DataFrame, y: NDArray[Any]) -> Any:
+    if kind == "minipatch":
+        return MinipatchTrees(n_estimators=5, random_state=0).fit(X, y)
+    return forest_trees(RandomForestClassifier(5, random_state=0).fit(X, y))
+
+
+@pytest.mark.parametrize("kind", ["forest", "minipatch"])
+def test_trees_refuse_columns_in_another_order(kind: str, classification: Arrays) -> None:
+    X, y = classification
+    frame = pd.DataFrame(X, columns=[f"x{j:02d}" for j in range(X.shape[1])])
+    family = grown_trees(kind, frame, y)
+    one = family.estimators[0][1]
+    np.testing.assert_array_equal(family.predict_matrix(frame), family.predict_matrix(pl.from_pandas(frame)))
+    with pytest.raises(InvalidInputError, match="where 'x00' was, 'x11' came"):
+        one.predict_proba(frame[frame.columns[::-1]])
+    with pytest.raises(InvalidInputError, match="where 'x11' was, None came"):
+        one.predict_proba(frame[frame.columns[:-1]])
+    with pytest.raises(ValueError, match=r"x11|feature names"):
+        family.predict_matrix(frame[frame.columns[::-1]])
+
+
+def test_trees_of_a_forest_that_takes_missing_values_take_them(classification: Arrays) -> None:
+    X, y = classification
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    forest = RandomForestClassifier(10, random_state=0).fit(X, y)
+    average = forest_trees(forest).predict_matrix(X).mean(axis=1)
+    np.testing.assert_allclose(average, forest.predict_proba(X)[:, 1], atol=1e-6)
+    whole = MinipatchTrees(n_estimators=3, random_state=0).fit(np.nan_to_num(X), y)
+    with pytest.raises(ValueError, match="NaN"):
+        whole.predict_matrix(X)
+
+
 # ---------------------------------------------------------------------------------------------------------- zoo
 
 
@@ -255,6 +289,53 @@ def test_every_classifier_of_the_zoo_learns() -> None:
     accuracy = ((scores > 0.5) == y[300:, None]).mean(axis=0)
     assert {n: a for n, a in zip(family.names, accuracy, strict=True) if a < 0.7} == {}
     assert isinstance(family, ModelFamily)
+
+
+@pytest.mark.parametrize("labels", [("no", "yes"), (-1, 1), (False, True)])
+def test_the_zoo_takes_any_two_labels(labels: tuple[Any, Any]) -> None:
+    X, y = make_classification(120, 5, random_state=0)
+    some = [pair for pair in classifier_zoo() if pair[0].split("/")[1] in {"lda", "neighbors", "xgboost"}]
+    expected = fit_models(some, X, y)
+    family = fit_models(some, X, np.array(labels)[y])
+    np.testing.assert_array_equal(family.predict_matrix(X), expected.predict_matrix(X))
+    decided = dict(family.estimators)["classifiers/xgboost"].predict(X)
+    np.testing.assert_array_equal(
+        decided, np.array(labels)[dict(expected.estimators)["classifiers/xgboost"].predict(X)]
+    )
+    sex = np.where(X[:, 0] > 0, "f", "m")
+    stack = FairStacksClassifier(some, cv=2, alpha=1.0).fit(X, np.array(labels)[y], sensitive_features=sex)
+    assert set(stack.predict(X)) == set(labels)
+
+
+@pytest.mark.parametrize("rows", [16, 30])
+def test_the_neighbours_of_few_rows_are_all_rows(rows: int) -> None:
+    X, y = make_classification(rows, 4, random_state=0)
+    for zoo in (classifier_zoo(), regressor_zoo()):
+        some = [pair for pair in zoo if pair[0].endswith("/neighbors")]
+        values = fit_models(some, X, y).predict_matrix(X + 0.1)
+        assert values.min() >= 0.0
+        assert values.max() <= 1.0
+
+
+def test_neighbours_at_the_same_distance_are_the_same_at_any_number_of_threads() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(2, size=(3000, 4)).astype(float), rng.integers(2, size=3000)
+    family = fit_models([pair for pair in classifier_zoo() if pair[0].endswith("/neighbors")], X, y)
+    matrices = []
+    for threads in (1, 2, 4):
+        with threadpool_limits(limits=threads):
+            matrices.append(family.predict_matrix(X))
+    np.testing.assert_array_equal(matrices[0], matrices[1])
+    np.testing.assert_array_equal(matrices[0], matrices[2])
+
+
+@pytest.mark.parametrize(("classes", "hint"), [(1, "both occur"), (3, "merge classes")])
+def test_fit_models_wants_two_classes_for_classifiers(classes: int, hint: str) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    y = np.arange(30) % classes
+    with pytest.raises(InvalidInputError, match=f"'models/tree'; got {classes}: .*{hint}"):
+        fit_models([("ridge", Ridge()), ("tree", DecisionTreeClassifier())], X, y)
+    assert fit_models([("ridge", Ridge())], X, y).predict_matrix(X).shape == (30, 1)
 
 
 def test_every_regressor_of_the_zoo_learns() -> None:

@@ -16,6 +16,9 @@ _TRUSTED = frozenset(
     {
         "fairfrontier.identify.frontier.TAFCurve",
         "fairfrontier.identify.points.TradeoffPoints",
+        "fairfrontier.learners._members.AnyTwoLabels",
+        "fairfrontier.learners._members.NeighborsClassifier",
+        "fairfrontier.learners._members.NeighborsRegressor",
         "fairfrontier.metrics.contrasts.RowSets",
         "fairfrontier.optimize._draws.Key",
         "fairfrontier.optimize.fairstacks.FairStacksClassifier",

@@ -1,7 +1,6 @@
 """Base learners of one split: trained once, their predictions kept for every attribute, measure and stack."""
 
-import os
-import tempfile
+import io
 import time
 import zipfile
 import zlib
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
 from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark.records import write_atomically
 from fairfrontier.benchmark.settings import Settings
 from fairfrontier.benchmark.tasks import Problem, Split, load_problem, seed_of, split_rows
 from fairfrontier.exceptions import InvalidInputError
@@ -112,11 +112,6 @@ class SplitData:
             self._loaded[key] = found
         return self._loaded[key]
 
-    def forget(self, attribute: str, fairness: str) -> None:
-        """Free the memory of one task's fair learners."""
-        for name in FAIR:
-            self._loaded.pop(family_key(name, attribute, fairness), None)
-
     def _path(self, key: str) -> Path:
         if self._folder is None:
             raise InvalidInputError("folder must be given to keep predictions; got None")
@@ -201,21 +196,15 @@ def _group_model(X: FloatArray, group: Any, seed: int) -> FittedModels:
 
 def write_predictions(path: Path, predictions: Predictions) -> None:
     """Write predictions compressed, in one step: a reader sees all of them or none."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(
-                file,
-                names=np.array(predictions.names, dtype=str),
-                ensemble=predictions.ensemble,
-                test=predictions.test,
-                seconds=np.float64(predictions.seconds),
-            )
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        names=np.array(predictions.names, dtype=str),
+        ensemble=predictions.ensemble,
+        test=predictions.test,
+        seconds=np.float64(predictions.seconds),
+    )
+    write_atomically(path, buffer.getvalue())
 
 
 def read_predictions(path: Path) -> Predictions | None:

@@ -1,16 +1,19 @@
 """Many decision trees as one family: their predictions are one matrix."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
-from sklearn.utils import check_array
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from fairfrontier._columns import is_frame
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, numbered
 from fairfrontier.learners._inputs import as_rows
@@ -50,6 +53,10 @@ class TreeFamily:
         The two classes; None for regression.
     n_jobs : int or None
         Threads at prediction; the result does not depend on it.
+    feature_names : tuple of str or None
+        The columns that the trees were grown on, in order; None where they had no names.
+    allow_nan : bool
+        Whether the trees know where to send a missing value.
     """
 
     names: tuple[str, ...]
@@ -58,19 +65,23 @@ class TreeFamily:
     classes: NDArray[Any] | None = None
     n_jobs: int | None = None
     is_randomized: bool = False
+    feature_names: tuple[str, ...] | None = field(default=None, repr=False)
+    allow_nan: bool = False
 
     @property
     def estimators(self) -> list[tuple[str, Any]]:
         """Return each tree as a fitted classifier or regressor of its own, with its name."""
         kind = TreeRegressor if self.classes is None else TreeClassifier
         return [
-            (name, kind(TreeFamily((name,), (tree,), self.n_features, self.classes)))
+            (name, kind(replace(self, names=(name,), trees=(tree,), n_jobs=None)))
             for name, tree in zip(self.names, self.trees, strict=True)
         ]
 
     def predict_matrix(self, X: Any) -> Matrix:
         """Return every tree's score of class 1, or predicted value: (n, k), float32, Fortran order."""
-        rows = check_array(as_rows(X), dtype=np.float32, order="C")
+        self._check_names(X)
+        finite: Any = "allow-nan" if self.allow_nan else True
+        rows = check_array(as_rows(X), dtype=np.float32, order="C", ensure_all_finite=finite)
         if rows.shape[1] != self.n_features:
             raise InvalidInputError(
                 f"X must have {self.n_features} features, as the trees were grown on; got {rows.shape[1]}"
@@ -86,6 +97,17 @@ class TreeFamily:
         chunks = np.array_split(np.arange(len(self.trees)), effective_n_jobs(self.n_jobs))
         Parallel(n_jobs=len(chunks), prefer="threads", require="sharedmem")(delayed(fill)(c) for c in chunks)
         return matrix
+
+    def _check_names(self, X: Any) -> None:
+        if self.feature_names is None or not is_frame(X):
+            return
+        given = nw.from_native(X, eager_only=True).columns
+        for known, name in zip_longest(self.feature_names, given):
+            if name != known:
+                raise InvalidInputError(
+                    f"X must have the columns that the trees were grown on, in their order; where {known!r} was, "
+                    f"{name!r} came: pass X[list(family.feature_names)]"
+                )
 
 
 class _TreeModel(BaseEstimator):
@@ -176,7 +198,21 @@ def forest_trees(forest: Any, *, name: str = "forest", n_jobs: int | None = None
         if len(classes) != 2:
             raise InvalidInputError(f"forest must be of two classes; got {len(classes)}: fit it on a binary label")
     trees = tuple(_patch_trees(forest, classes is not None))
-    return TreeFamily(numbered(name, len(trees)), trees, int(forest.n_features_in_), classes, n_jobs)
+    return TreeFamily(
+        numbered(name, len(trees)),
+        trees,
+        int(forest.n_features_in_),
+        classes,
+        n_jobs,
+        feature_names=known_features(forest),
+        allow_nan=bool(get_tags(forest).input_tags.allow_nan),
+    )
+
+
+def known_features(estimator: Any) -> tuple[str, ...] | None:
+    """Return the names of the features that an estimator was fitted on, if they had names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else tuple(names.tolist())
 
 
 def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:

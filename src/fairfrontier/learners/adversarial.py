@@ -168,7 +168,8 @@ class AdversarialDebiasing(FairLearner):
         torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
         settings = self._settings(len(problem.y))
         centre, scale = problem.X.mean(axis=0), problem.X.std(axis=0)
-        scale[scale == 0.0] = 1.0
+        # Not where the deviation is 0: that of a constant 0.1 is 1e-15.
+        scale[np.ptp(problem.X, axis=0) == 0.0] = 1.0
         data = _net_data(problem, (problem.X - centre) / scale)
         root = seed_sequence(self.random_state)
         tasks = [values[i : i + _NETS_PER_TASK] for i in range(0, len(values), _NETS_PER_TASK)]

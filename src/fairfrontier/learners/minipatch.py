@@ -19,7 +19,7 @@ from fairfrontier.learners._inputs import (
     seed_sequence,
 )
 from fairfrontier.learners._progress import track
-from fairfrontier.learners._trees import PatchTree, TreeFamily
+from fairfrontier.learners._trees import PatchTree, TreeFamily, known_features
 
 # A fraction of a small data set would be too few rows to split on.
 _LEAST_ROWS = 64
@@ -96,7 +96,9 @@ class _Minipatch(BaseEstimator):
         grown = threads(delayed(self._grow_some)(X, y, rows, columns, task) for task in tasks)
         parts = track(grown, total=len(tasks), description="Growing minipatch trees")
         trees = tuple(tree for part in parts for tree in part)
-        return TreeFamily(numbered("minipatch", len(trees)), trees, X.shape[1], classes, self.n_jobs)
+        names = numbered("minipatch", len(trees))
+        known = known_features(self)
+        return TreeFamily(names, trees, X.shape[1], classes, self.n_jobs, feature_names=known)
 
     def _grow_some(
         self,

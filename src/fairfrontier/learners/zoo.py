@@ -22,7 +22,6 @@ from sklearn.ensemble import (
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import ElasticNetCV, HuberRegressor, LogisticRegression, RidgeCV
 from sklearn.naive_bayes import BernoulliNB
-from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -30,9 +29,11 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._extras import require
+from fairfrontier._validation import column
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
 from fairfrontier.learners._inputs import seed_sequence
+from fairfrontier.learners._members import AnyTwoLabels, NeighborsClassifier, NeighborsRegressor
 from fairfrontier.learners._progress import track
 
 Estimators = Sequence[tuple[str, Any]]
@@ -72,7 +73,7 @@ def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple
         "logistic": _scaled(LogisticRegression(max_iter=1000)),
         "lda": LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto"),
         "naive_bayes": _scaled(BernoulliNB()),
-        "neighbors": _scaled(KNeighborsClassifier(n_neighbors=40, weights="distance", algorithm="brute")),
+        "neighbors": _scaled(NeighborsClassifier(n_neighbors=40, weights="distance", algorithm="brute")),
         "kernel_logistic": _scaled(
             LogisticRegression(C=1.0, max_iter=1000),
             Nystroem(gamma=0.01, n_components=200, random_state=s[0]),
@@ -98,14 +99,16 @@ def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple
     if xgboost:
         purpose = "The XGBoost member of classifier_zoo (xgboost=False leaves it out)"
         xgb = require("xgboost", extra="learners", purpose=purpose)
-        zoo["xgboost"] = xgb.XGBClassifier(
-            n_estimators=300,
-            max_depth=4,
-            learning_rate=0.08,
-            subsample=0.8,
-            colsample_bytree=0.5,
-            n_jobs=1,
-            random_state=s[7],
+        zoo["xgboost"] = AnyTwoLabels(
+            xgb.XGBClassifier(
+                n_estimators=300,
+                max_depth=4,
+                learning_rate=0.08,
+                subsample=0.8,
+                colsample_bytree=0.5,
+                n_jobs=1,
+                random_state=s[7],
+            )
         )
     return [(f"classifiers/{name}", model) for name, model in zoo.items()]
 
@@ -125,7 +128,7 @@ def regressor_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple[
         "ridge": _scaled(RidgeCV(alphas=np.logspace(-2, 4, 13))),
         "elastic_net": _scaled(ElasticNetCV(l1_ratio=0.9, eps=1e-2, cv=5, max_iter=5000)),
         "huber": _scaled(HuberRegressor(alpha=1.0, max_iter=1000)),
-        "neighbors": _scaled(KNeighborsRegressor(n_neighbors=20, weights="distance", algorithm="brute")),
+        "neighbors": _scaled(NeighborsRegressor(n_neighbors=20, weights="distance", algorithm="brute")),
         "kernel_ridge": _scaled(
             RidgeCV(alphas=np.logspace(-3, 3, 13)), Nystroem(gamma=0.003, n_components=200, random_state=s[0])
         ),
@@ -234,10 +237,20 @@ def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = N
                 f"estimators[{name!r}] must have predict_proba to give scores; {type(model).__name__} has "
                 "not: wrap it in CalibratedClassifierCV"
             )
+    _check_classes([name for name, model in pairs if is_classifier(model)], y)
     # Largest first would be quicker, but in the given order the bar tells what it is waiting for.
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_one)(clone(m), X, y) for _, m in pairs)
     fitted = list(track(jobs, total=len(pairs), description="Fitting models"))
     return FittedModels([(name, model) for (name, _), model in zip(pairs, fitted, strict=True)])
+
+
+def _check_classes(classifiers: list[str], y: Any) -> None:
+    classes = np.unique(column(y, parameter="y")) if classifiers else np.empty(2)
+    if len(classes) != 2:
+        raise InvalidInputError(
+            f"y must have two classes for the classifier {classifiers[0]!r}; got {len(classes)}: "
+            + ("merge classes, or fit one model a class" if len(classes) > 2 else "fit on rows in which both occur")
+        )
 
 
 def _fit_one(model: Any, X: Any, y: Any) -> Any:

@@ -1,0 +1,211 @@
+"""Fair learners next to the reference libraries: accuracy and fairness of every value, on the splits of Table 1.
+
+python -m benchmarks.learner_quality --task adult-gender --splits 0      fit the references that are missing
+python -m benchmarks.learner_quality --task compas-race --splits 0-9
+python -m benchmarks.learner_quality                                     only write results/learners.md again
+
+Our figures are those of ``results/records.jsonl.gz``. The references are fitted on the same rows with the same values
+of the knob, and kept in ``results/learners.jsonl``, a line for each method and split.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from fairfrontier import StepWeight, fauc, tradeoff_points
+from fairfrontier.benchmark.records import read_collection, write_atomically
+from fairfrontier.benchmark.summary import estimate, paper_figures
+from fairfrontier.benchmark.tables import markdown_rows, show
+from fairfrontier.benchmark.tasks import TASKS, load_problem, split_rows
+from fairfrontier.learners import FAGTB, AdversarialDebiasing, Reductions
+
+from .bench_learners import BATCH, fagtb_on_sklearn_trees, fairlearn_net, standardised
+
+RESULTS = Path(__file__).parents[1] / "results"
+OURS: dict[str, tuple[str, Any]] = {
+    "adversarial": ("Adversarial Debiasing", AdversarialDebiasing),
+    "fagtb": ("FAGTB", FAGTB),
+    "reductions": ("Reductions", Reductions),
+}
+REFERENCES = {"adversarial": "Fairlearn's adversarial", "fagtb": "FAGTB on scikit-learn trees"}
+Column = NDArray[np.float64]
+HEAD = """# Fair learners: what was measured
+
+Demographic parity, 80 % step weight, 20 values of each method's knob (`default_values()`), the splits of Table 1,
+valued on the test rows with the constant model added, as in the paper. Settings were chosen on the ensemble rows or on
+a part of the training rows. The expected decisions of the randomised reductions are valued as they are.
+
+    python -m benchmarks.learner_quality --task adult-gender --splits 0
+    python -m benchmarks.learner_quality --task compas-race --splits 0-9
+    python -m benchmarks --only learners
+
+The references are trained on the same rows with the same values: Fairlearn's adversarial classifier with the same
+network and epochs, at batch {batch}; and the algorithm of `FAGTB` with one scikit-learn tree a round. `Reductions` runs
+Fairlearn's own algorithm. How fast each is: [benchmarks.md](benchmarks.md).
+"""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Fairness and accuracy of every value of one method's knob on the test rows of one split."""
+
+    task: str
+    method: str
+    split: int
+    fauc: float
+    fairness: list[float]
+    accuracy: list[float]
+
+
+def our_curves(task: str) -> list[Curve]:
+    """Return the curves of our learners, from the records of the benchmark."""
+    found = [
+        Curve(
+            task, record.method, record.split, record.fauc, *(record.points[k][:-1] for k in ("fairness", "accuracy"))
+        )
+        for record in read_collection(RESULTS / "records.jsonl.gz")
+        if (record.table, record.task) == ("dp", task) and record.method in OURS and record.fauc is not None
+    ]
+    return sorted(found, key=lambda curve: curve.split)
+
+
+def reference_curves(path: Path) -> list[Curve]:
+    """Return the curves of the references that were fitted before."""
+    return [Curve(**json.loads(line)) for line in path.read_text().splitlines()] if path.is_file() else []
+
+
+def fit_reference(task: str, split: int, method: str) -> Curve:
+    """Fit a reference with every value of the knob, and value it on the test rows."""
+    dataset, attribute = TASKS[task].dataset, TASKS[task].attribute
+    problem = load_problem(dataset)
+    rows = split_rows(problem, dataset, split)
+    y, group = problem.y[rows.train].astype(int), problem.attributes[attribute]
+    fit: Callable[[float], Column]
+    if method == "adversarial":
+        Z, own = standardised(problem.X, rows.train), AdversarialDebiasing()
+        settings = {"epochs": own.epochs, "batch": BATCH, "hidden": own.hidden_units}
+
+        def fit(value: float) -> Column:
+            net = fairlearn_net(Z[rows.train], y, group[rows.train], value, **settings)
+            return np.asarray(net.predict(Z[rows.test]), dtype=np.float64).ravel()
+    else:
+        s = (group[rows.train] == np.unique(group)[1]).astype(float)
+
+        def fit(value: float) -> Column:
+            return fagtb_on_sklearn_trees(problem.X[rows.train], y, s, value)(problem.X[rows.test])
+
+    matrix = np.column_stack([fit(value) for value in OURS[method][1].default_values()])
+    points = tradeoff_points(problem.y[rows.test], matrix, sensitive_features=group[rows.test])
+    fairness, accuracy = (np.round(array[:-1], 6).tolist() for array in (points.fairness, points.accuracy))
+    return Curve(task, REFERENCES[method], split, fauc(points.frontier(), StepWeight(0.8)), fairness, accuracy)
+
+
+# -------------------------------------------------------------------------------------------------------- the page
+
+
+def page(tasks: Sequence[str], references: Sequence[Curve]) -> str:
+    """Return ``results/learners.md``."""
+    parts = [HEAD.format(batch=BATCH)]
+    for task in tasks:
+        curves = [*our_curves(task), *(curve for curve in references if curve.task == task)]
+        by_method: dict[str, list[Curve]] = {}
+        for curve in curves:
+            by_method.setdefault(curve.method, []).append(curve)
+        parts += [f"## {task}\n", _areas(task, by_method), _means(by_method), _first_split(by_method)]
+    return "\n".join(parts).rstrip() + "\n"
+
+
+def _areas(task: str, by_method: dict[str, list[Curve]]) -> str:
+    rows = [["method", "split 0", "mean (standard error)", "splits", "the paper's", "ours less the reference"]]
+    for method, curves in by_method.items():
+        theirs = paper_figures().get(("dp", OURS[method][0], task)) if method in OURS else None
+        rows.append(
+            [
+                method,
+                f"{curves[0].fauc:.4f}",
+                _shown([curve.fauc for curve in curves]),
+                str(len(curves)),
+                f"{theirs[0]:.3f}" if theirs else "",
+                _difference(curves, by_method.get(REFERENCES.get(method, ""), [])),
+            ]
+        )
+    return "FAUC:\n\n" + markdown_rows(rows) + "\n"
+
+
+def _difference(ours: Sequence[Curve], theirs: Sequence[Curve]) -> str:
+    other = {curve.split: curve.fauc for curve in theirs}
+    return _shown([curve.fauc - other[curve.split] for curve in ours if curve.split in other], signed=True)
+
+
+def _shown(values: Sequence[float], *, signed: bool = False) -> str:
+    if len(values) > 1:
+        found = estimate(np.asarray(values))
+        return "" if found is None else ("+" if signed and found.mean > 0 else "") + show(found)
+    return "".join(f"{value:{'+' if signed else ''}.4f}" for value in values)
+
+
+def _means(by_method: dict[str, list[Curve]]) -> str:
+    """Return mean fairness and accuracy of the weakest to the strongest value, over the splits."""
+    several = {method: curves for method, curves in by_method.items() if len(curves) > 1}
+    fairness = {method: np.mean([curve.fairness for curve in curves], axis=0) for method, curves in several.items()}
+    accuracy = {method: np.mean([curve.accuracy for curve in curves], axis=0) for method, curves in several.items()}
+    trends = "; ".join(
+        f"{method} {spearmanr(np.arange(len(mean)), mean).statistic:+.2f}" for method, mean in fairness.items()
+    )
+    title = "Mean fairness / accuracy over the splits, from the weakest value of the knob to the strongest"
+    table = _grid(list(several), fairness, accuracy, digits=3)
+    return f"{title} (rank correlation of the knob and mean fairness: {trends}):\n\n{table}\n"
+
+
+def _first_split(by_method: dict[str, list[Curve]]) -> str:
+    first = {method: curves[0] for method, curves in by_method.items()}
+    fairness = {method: np.asarray(curve.fairness) for method, curve in first.items()}
+    accuracy = {method: np.asarray(curve.accuracy) for method, curve in first.items()}
+    return f"Fairness / accuracy of every value, split 0:\n\n{_grid(list(first), fairness, accuracy, digits=4)}\n"
+
+
+def _grid(methods: list[str], fairness: dict[str, Column], accuracy: dict[str, Column], digits: int) -> str:
+    values = {method: ours.default_values() for method, (_, ours) in OURS.items()}
+    knobs = [method for method in values if method in methods]
+    rows = [[f"value of {method}" for method in knobs] + methods]
+    for i in range(len(next(iter(values.values())))):
+        pairs = [f"{fairness[method][i]:.{digits}f} / {accuracy[method][i]:.{digits}f}" for method in methods]
+        rows.append([f"{values[method][i]:.4g}" for method in knobs] + pairs)
+    return markdown_rows(rows)
+
+
+def main() -> None:
+    """Fit what the command line asks for, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--task", choices=sorted(TASKS), help="task on which references are fitted")
+    parser.add_argument("--splits", default="0", help="one split, or the first and last of several: 0-9")
+    arguments = parser.parse_args()
+    path = RESULTS / "learners.jsonl"
+    first, _, last = arguments.splits.partition("-")
+    for split in range(int(first), int(last or first) + 1) if arguments.task else ():
+        for method, name in REFERENCES.items():
+            known = reference_curves(path)
+            if any((curve.task, curve.method, curve.split) == (arguments.task, name, split) for curve in known):
+                continue
+            start = time.process_time()
+            curve = fit_reference(arguments.task, split, method)
+            print(
+                f"{curve.task} split {split} {name}: {curve.fauc:.4f}, {time.process_time() - start:.0f} s", flush=True
+            )
+            lines = [json.dumps(asdict(one), separators=(",", ":")) for one in [*known, curve]]
+            write_atomically(path, ("\n".join(lines) + "\n").encode())
+    write_atomically(RESULTS / "learners.md", page(("adult-gender", "compas-race"), reference_curves(path)).encode())
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")  # the references warn of what they do by themselves
+    main()
