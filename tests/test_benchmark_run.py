@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fairfrontier import cli
 from fairfrontier.benchmark import Listener, Request, read_collection, reproduce
+from fairfrontier.exceptions import InvalidInputError
 
 METHODS = ("random-forest", "mp-paper", "rf-paper", "zoo-paper", "mp-ours", "rf-ours", "zoo-ours")
 SCRIPT = f"""
@@ -94,6 +96,24 @@ def test_a_run_can_go_on_from_the_collection_alone(tmp_path):
         *(f"figures/taf_dp.{suffix}" for suffix in ("png", "pdf")),
     }
     assert all(path.stat().st_size > 300 for path in files)
+
+
+def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
+    request = small(tmp_path, tasks=("compas-race",), methods=("random-forest",))
+    reproduce(replace(request, splits=(0, 1)))
+    assert "# Demographic parity (the paper's Table 1)\n\nSettings: tiny, 2 splits.\n\n| Method |" in (
+        (tmp_path / "tables" / "dp.md").read_text()
+    )
+    assert "\n- Settings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with pytest.raises(InvalidInputError, match="choose another folder"):
+        reproduce(replace(request, settings="quick"))
+    assert cli.main(["reproduce", "--out", str(tmp_path), "--quick"]) == 2
+    shown = capsys.readouterr()
+    assert "--out must be a folder without results of other settings" in shown.err
+    assert "has those of tiny, and this run is quick" in shown.err
+    assert shown.out == ""
+    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 def test_the_command_runs_reports_and_resumes(tmp_path, capsys):

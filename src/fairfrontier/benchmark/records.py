@@ -189,6 +189,10 @@ class RecordStore:
                 found[record.cell] = record
         return dict(sorted(found.items()))
 
+    def others(self) -> list[str]:
+        """Return the names of the other settings that the collection has records of."""
+        return sorted({record.settings for record in self._collected()} - {self._settings})
+
     def collect(self) -> None:
         """Write the collection: the same records give the same bytes."""
         others = [record for record in self._collected() if record.settings != self._settings]

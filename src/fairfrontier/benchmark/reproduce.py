@@ -74,7 +74,8 @@ class Request:
         Raises
         ------
         InvalidInputError
-            If a table, task, method, split or the number of jobs is not one that exists.
+            If a table, task, method, split or the number of jobs is not one that exists, or the folder has the results
+            of other settings.
         """
         for table in self.tables:
             one_of(table, TABLES, parameter="tables")
@@ -93,7 +94,17 @@ class Request:
                 f"tasks and methods must leave something to do; no table of {self.tables!r} has tasks {self.tasks!r} "
                 f"and methods {self.methods!r}"
             )
+        self._check_folder()
         return cells
+
+    def _check_folder(self) -> None:
+        """Refuse a folder whose tables and figures, of other settings, this run would replace."""
+        others = self.place.store().others()
+        if others:
+            raise InvalidInputError(
+                f"--out must be a folder without results of other settings; {str(self.out)!r} has those of "
+                f"{', '.join(others)}, and this run is {self.settings}: choose another folder"
+            )
 
 
 def reproduce(request: Request, listener: Listener | None = None) -> list[Path]:
@@ -131,7 +142,7 @@ def write_results(request: Request) -> list[Path]:
     summaries = [summary for table in TABLES if (summary := summarise(records, table)).tasks]
     folder = request.out / "tables"
     for summary in summaries:
-        for suffix, text in (("md", _page(summary)), ("csv", to_csv(summary)), ("tex", latex(summary))):
+        for suffix, text in (("md", _page(summary, records)), ("csv", to_csv(summary)), ("tex", latex(summary))):
             path = folder / f"{summary.table}.{suffix}"
             write_atomically(path, text.encode())
             written.append(path)
@@ -142,9 +153,16 @@ def write_results(request: Request) -> list[Path]:
     return [*written, facts, *save_figures(summaries, pictures)]
 
 
-def _page(summary: TableSummary) -> str:
+def _origin(records: Sequence[Record]) -> str:
+    """Return, in words, which settings records are of, and how many splits."""
+    splits = len({record.split for record in records})
+    return f"Settings: {records[0].settings}, {splits} split{'s' if splits > 1 else ''}."
+
+
+def _page(summary: TableSummary, records: Sequence[Record]) -> str:
     """Return a table with its notes, comparisons and further figures as one Markdown page."""
-    parts = [f"# {TITLES[summary.table]}\n", markdown(summary), notes(summary)]
+    origin = _origin([record for record in records if record.table == summary.table])
+    parts = [f"# {TITLES[summary.table]}\n", f"{origin}\n", markdown(summary), notes(summary)]
     paired = comparison_markdown(summary)
     if paired:
         parts += [
@@ -165,6 +183,7 @@ def _facts(records: Sequence[Record]) -> str:
     splits = sorted({record.split for record in records})
     lines = [
         "# The run\n",
+        f"- {_origin(records)}",
         f"- Records: {counts['done']} done, {counts['failed']} failed, of splits {splits[0]} to {splits[-1]}.",
         f"- CPU hours: {training / 3600:.2f} to train base learners, each once; {rest / 3600:.2f} for all else.",
     ]
