@@ -5,6 +5,7 @@ import os
 import platform
 import time
 import warnings
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -16,7 +17,8 @@ from fairfrontier.benchmark.families import SplitData
 from fairfrontier.benchmark.methods import ROWS, WEIGHT, Bench, Method, Valued
 from fairfrontier.benchmark.records import DONE, FAILED, NOT_APPLICABLE, Cell, Record
 from fairfrontier.benchmark.tasks import TASKS
-from fairfrontier.identify.points import TradeoffPoints
+from fairfrontier.identify.points import TradeoffPoints, points_from_rates
+from fairfrontier.metrics.contrasts import RowSets
 from fairfrontier.quantify.fauc import fauc
 from fairfrontier.quantify.honest import honest_curve
 
@@ -102,21 +104,46 @@ def measures(valued: Valued) -> dict[str, Any]:
         The method's candidates on the test and ensemble rows.
     """
     points, chosen = valued.points, valued.chosen
+    kept, kept_chosen = _compact(points), {} if chosen is None else _compact(chosen)
     curve = points.frontier()
     return {
         "fauc": fauc(curve, WEIGHT),
         "fauci": fauc(points.frontier(True), WEIGHT),
         "fauc_signed": fauc(points.frontier("signed"), WEIGHT),
-        "fauc_honest": None if chosen is None else fauc(honest_curve(chosen, points), WEIGHT),
+        "fauc_honest": honest_fauc(kept_chosen, kept) if kept_chosen else None,
         "fauc_single": None if valued.without_lots is None else fauc(valued.without_lots.frontier(), WEIGHT),
         "fauc_exp_mse": None if valued.exp_mse is None else fauc(valued.exp_mse.frontier(), WEIGHT),
         "max_accuracy": float(points.accuracy.max()),
         "accuracy_95": curve(0.95),
         "accuracy_99": curve(0.99),
         "constant_accuracy": float(points.accuracy[-1]),
-        "points": _compact(points),
-        "chosen": {} if chosen is None else _compact(chosen),
+        "points": kept,
+        "chosen": kept_chosen,
     }
+
+
+def honest_fauc(chosen: Mapping[str, Sequence[float]], points: Mapping[str, Sequence[float]]) -> float:
+    """Return the honest FAUC of candidates as a record keeps them: whoever has the record can compute it again.
+
+    Parameters
+    ----------
+    chosen, points : dict of str to sequence
+        The candidates' accuracy and signed bias on the ensemble rows, which choose, and on the test rows, which value.
+
+    Examples
+    --------
+    >>> seen = {"accuracy": [0.9, 0.7], "bias": [0.1, 0.0]}
+    >>> round(honest_fauc(seen, {"accuracy": [0.8, 0.7], "bias": [0.1, 0.0]}), 3)
+    0.75
+    """
+    return fauc(honest_curve(_of_record(chosen), _of_record(points)), WEIGHT)
+
+
+def _of_record(kept: Mapping[str, Sequence[float]]) -> TradeoffPoints:
+    bias = np.asarray(kept["bias"], dtype=np.float64)
+    sets = RowSets(("first", "second"), ((0, 1),), ("attribute",))
+    names = tuple(str(index) for index in range(len(bias)))
+    return points_from_rates(np.column_stack([bias, np.zeros_like(bias)]), sets, np.asarray(kept["accuracy"]), names)
 
 
 def _compact(points: TradeoffPoints) -> dict[str, list[float]]:

@@ -32,7 +32,8 @@ class Valued:
     points : TradeoffPoints
         Its candidates on the test rows, the constant model last.
     chosen : TradeoffPoints or None
-        The same candidates on the ensemble rows, out of fold where the method was fitted to those.
+        The same candidates on the ensemble rows, out of fold where the method was fitted to those; candidates that draw
+        lots have biases of their own decisions there (`Lottery.value`).
     exp_mse : TradeoffPoints or None
         Regression: the test points with e to the −MSE as accuracy.
     details : dict
@@ -283,5 +284,5 @@ ROWS: dict[str, dict[str, Method]] = {
     "eo": {method.key: method for method in _ROWS},
     "multi": {method.key: method for method in _CONSTRAINED},
 }
-# Our method, and the rows that it is held against.
-CHAMPION = "sink-ours"
+# The row of each table that the others are held against.
+CHAMPIONS = {"dp": "sink-ours", "eo": "sink-ours", "multi": "rf-both-ours"}

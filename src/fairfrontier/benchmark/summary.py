@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.benchmark.methods import CHAMPION, ROWS, Method
+from fairfrontier.benchmark.methods import CHAMPIONS, ROWS, Method
 from fairfrontier.benchmark.records import DONE, FAILED, NOT_APPLICABLE, Record
 from fairfrontier.benchmark.runner import tasks_of_table
 
@@ -145,11 +145,12 @@ class TableSummary:
                 largest[split] = max(value, largest.get(split, 0.0))
         return float(np.mean(list(largest.values()))) if largest else None
 
-    def comparisons(self, champion: str = CHAMPION) -> list[Comparison]:
-        """Return the paired differences of our method and each rival on each task."""
+    def comparisons(self) -> list[Comparison]:
+        """Return the paired differences of the table's champion and each rival on each task."""
         found = []
+        champion = CHAMPIONS[self.table]
         for task in self.tasks:
-            ours = self.entry(ROWS[self.table][champion], task).by_split() if champion in ROWS[self.table] else {}
+            ours = self.entry(ROWS[self.table][champion], task).by_split()
             for rival in self.methods:
                 theirs = self.entry(rival, task).by_split()
                 both = sorted(set(ours) & set(theirs))

@@ -97,7 +97,10 @@ def _grid(summary: TableSummary, figure: str, bold: str) -> list[list[str]]:
         cells = [_cell(summary, summary.entry(method, t), figure=figure, bold=bold) for t in summary.tasks]
         rows.append([_title(method), *cells])
     if figure in ("fauc", "fauci", "fauc_signed", "fauc_honest"):
-        for title, bound in (("Constant model", "constant_accuracy"), ("Best accuracy of any model", "max_accuracy")):
+        for title, bound in (
+            ("Constant model", "constant_accuracy"),
+            ("Best accuracy of any candidate", "max_accuracy"),
+        ):
             values = [summary.bound(task, bound) for task in summary.tasks]
             rows.append([title, *("" if value is None else short(value) for value in values)])
     return rows
@@ -132,7 +135,7 @@ def notes(summary: TableSummary) -> str:
         f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}), where a row "
         "has as many splits as any other; rows with fewer say so, and are no fair comparison. Weight: 80 % step. The "
         "constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is above the "
-        "best accuracy of any model."
+        "best accuracy of any candidate."
     )
     lines = [reading]
     marked = {OUT_OF_REACH: "above the best accuracy", BELOW_CONSTANT: "below the constant model's accuracy"}
@@ -164,7 +167,7 @@ def _out_of_reach(summary: TableSummary, task: str, mark: str) -> str:
 
 
 def comparison_markdown(summary: TableSummary) -> str:
-    """Return the paired differences of our kitchen sink and each rival as Markdown."""
+    """Return the paired differences of the table's champion and each rival as Markdown."""
     found = {(one.rival.key, one.task): one for one in summary.comparisons()}
     rivals = [method for method in summary.methods if any(key == method.key for key, _ in found)]
     rows = [["Rival", *(column_title(task) for task in summary.tasks)]]

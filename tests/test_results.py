@@ -1,0 +1,43 @@
+"""The committed results: every figure follows from its record, and a cell that is run again gives it again."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fairfrontier import StepWeight, fauc, taf_curve
+from fairfrontier.benchmark.families import SplitData
+from fairfrontier.benchmark.measure import honest_fauc, run_cell
+from fairfrontier.benchmark.records import DONE, Record, read_collection
+from fairfrontier.benchmark.settings import FULL
+
+RESULTS = Path(__file__).parents[1] / "results"
+
+
+@pytest.fixture(scope="module")
+def records() -> list[Record]:
+    return [record for record in read_collection(RESULTS / "records.jsonl.gz") if record.status == DONE]
+
+
+def test_the_figures_of_every_record_follow_from_its_points(records: list[Record]) -> None:
+    assert len(records) > 500
+    wrong = []
+    for record in records:
+        curve = taf_curve(record.points["fairness"], record.points["accuracy"])
+        expected = {"fauc": fauc(curve, StepWeight(0.8)), "max_accuracy": max(record.points["accuracy"])}
+        if record.chosen:
+            expected["fauc_honest"] = honest_fauc(record.chosen, record.points)
+        # The points are kept with six digits.
+        wrong += [(record.cell, name) for name, v in expected.items() if abs(getattr(record, name) - v) > 2e-6]
+    assert wrong == []
+
+
+def test_a_cell_that_is_run_again_gives_its_record_again(records: list[Record]) -> None:
+    cells = [("dp", "compas-race", "random-forest"), ("eo", "compas-gender", "random-forest")]
+    data = SplitData("compas", 0, FULL)
+    for cell in cells:
+        (kept,) = [r for r in records if (r.table, r.task, r.method) == cell and r.split == 0]
+        again = run_cell(kept.cell, data)
+        assert again.fauc == pytest.approx(kept.fauc, abs=1e-6)
+        assert again.fauc_honest == pytest.approx(kept.fauc_honest, abs=1e-6)
+        np.testing.assert_allclose(again.points["fairness"], kept.points["fairness"], atol=1e-6)
