@@ -12,7 +12,7 @@ from fairfrontier.benchmark import TASKS, Cell, Listener, Record, RecordStore, R
 from fairfrontier.benchmark.families import Predictions, SplitData, family_key, read_predictions, write_predictions
 from fairfrontier.benchmark.measure import run_cell
 from fairfrontier.benchmark.methods import ROWS
-from fairfrontier.benchmark.runner import plan_cells
+from fairfrontier.benchmark.runner import plan_cells, unfinished
 from fairfrontier.benchmark.settings import TINY
 from fairfrontier.benchmark.tasks import DATASETS, load_problem, seed_of, split_rows
 from fairfrontier.exceptions import DataFileError, InvalidInputError
@@ -226,14 +226,32 @@ def test_collections_keep_other_settings(tmp_path):
 
 @pytest.mark.parametrize(
     "content",
-    [b"not gzip", gzip.compress(b"not json\n"), gzip.compress(b"{}\n" * 9)[:-9]],
-    ids=["not gzip", "not json", "cut off"],
+    [
+        b"not gzip",
+        gzip.compress(b"not json\n"),
+        gzip.compress(b"[]\n"),
+        gzip.compress(b"{}\n" * 9)[:-9],
+        gzip.compress(b"{}\n" * 9)[:10] + b"\xff" * 20,
+    ],
+    ids=["not gzip", "not json", "no record", "cut off", "overwritten"],
 )
 def test_a_damaged_collection_is_an_error_that_says_what_to_do(tmp_path, content):
     path = tmp_path / "records.jsonl.gz"
     path.write_bytes(content)
     with pytest.raises(DataFileError, match="remove it"):
         list(read_collection(path))
+
+
+@pytest.mark.parametrize("damage", [b"", b'{"table":"dp","ta', b"\xff\xfe", b"[]\n", b"{}\n", b"\0" * 64])
+def test_a_damaged_cell_is_made_again(tmp_path, damage):
+    request = Request(tmp_path, tables=("dp",), tasks=("compas-race",), methods=("random-forest",), settings="tiny")
+    (cell,) = replace(request, splits=(0,)).cells()
+    store = request.place.store()
+    store.add(make_record(status="done", method="random-forest"))
+    (path,) = tmp_path.rglob("*.json")
+    path.write_bytes(damage)
+    assert store.load() == {}
+    assert unfinished([cell], request.place) == [cell]
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 import contextlib
 import csv
 import io
+import multiprocessing
 import os
 import pty
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -190,3 +192,53 @@ def test_interrupting_writes_what_is_finished(tmp_path):
         reproduce(request, Listener(stop))
     assert len(list(read_collection(tmp_path / "records.jsonl.gz"))) == 2
     assert "FS MP Trees (paper)" in (tmp_path / "tables" / "dp.md").read_text()
+
+
+def test_interrupting_several_processes_stops_them_after_the_cell_at_hand(tmp_path):
+    finished = []
+
+    def stop(record):
+        finished.append(len(cells_on_disk(tmp_path)))
+        raise KeyboardInterrupt
+
+    request = small(tmp_path, tables=("dp", "eo"), tasks=("compas-race", "compas-gender"), methods=METHODS, jobs=2)
+    request = replace(request, splits=tuple(range(6)))
+    with pytest.raises(KeyboardInterrupt):
+        reproduce(request, Listener(stop))
+    # Each process may finish one cell before and one after it is told.
+    assert finished[0] <= len(cells_on_disk(tmp_path)) <= finished[0] + 2 * request.jobs < len(request.cells())
+
+
+def test_ctrl_c_in_a_terminal_ends_several_processes_without_a_traceback(tmp_path):
+    code = SCRIPT.replace("(0,)", "tuple(range(6))").replace("**what", "jobs=2, **what")
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        deadline = time.monotonic() + 120
+        # Cells of two splits: both processes have started.
+        while len({path.parent for path in cells_on_disk(tmp_path)}) < 2 and time.monotonic() < deadline:
+            time.sleep(0.002)
+        finished = len(cells_on_disk(tmp_path))
+        os.killpg(process.pid, signal.SIGINT)
+        error = process.stderr.read().decode()
+    assert finished <= len(cells_on_disk(tmp_path)) <= finished + 4 < 6 * 2 * len(METHODS)
+    assert len(list(read_collection(tmp_path / "records.jsonl.gz"))) == len(cells_on_disk(tmp_path))
+    assert error.count("Traceback") == 1  # of the script itself, which does not catch the interruption
+    assert error.strip().endswith("KeyboardInterrupt")
+
+
+def test_a_killed_worker_is_one_line_that_says_what_to_do(tmp_path, capsys):
+    def kill_one():
+        while len(workers := multiprocessing.active_children()) < 2:
+            time.sleep(0.1)
+        workers[0].kill()
+
+    killer = threading.Thread(target=kill_one, daemon=True)
+    killer.start()
+    arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--table", "dp", "--jobs", "2"]
+    assert cli.main([*arguments, "--tasks", "compas-race", "--methods", "random-forest"]) == 2
+    killer.join()
+    error = capsys.readouterr().err
+    assert "a worker process was ended" in error
+    assert "use fewer --jobs and start again" in error
+    assert error.count("\n") == 1

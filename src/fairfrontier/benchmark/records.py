@@ -1,10 +1,12 @@
 """One record a cell, on disk as soon as it is known."""
 
+import contextlib
 import gzip
 import io
 import json
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
@@ -13,6 +15,8 @@ from typing import Any
 from fairfrontier.exceptions import DataFileError
 
 DONE, FAILED, NOT_APPLICABLE = "done", "failed", "not applicable"
+# What bytes that are no record raise: no UTF-8 or JSON, other fields, no fields at all.
+_NO_RECORD = (ValueError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, order=True)
@@ -181,12 +185,13 @@ class RecordStore:
         return path.stat().st_mtime_ns if path.exists() else 0
 
     def load(self) -> dict[Cell, Record]:
-        """Return all records; a cell's own file is newer than the collection."""
+        """Return all records; a cell's own file is newer than the collection, and does not count if it is damaged."""
         found = {record.cell: record for record in self._collected() if record.settings == self._settings}
         if self._cells.is_dir():
             for path in sorted(self._cells.rglob("*.json")):
-                record = Record.from_json(path.read_text(encoding="utf-8"))
-                found[record.cell] = record
+                with contextlib.suppress(*_NO_RECORD):
+                    record = Record.from_json(path.read_text(encoding="utf-8"))
+                    found[record.cell] = record
         return dict(sorted(found.items()))
 
     def others(self) -> list[str]:
@@ -222,7 +227,7 @@ def read_collection(path: Path) -> Iterator[Record]:
     try:
         with gzip.open(path, "rt", encoding="utf-8") as file:
             yield from [Record.from_json(line) for line in file]
-    except (gzip.BadGzipFile, EOFError, json.JSONDecodeError, TypeError) as error:
+    except (gzip.BadGzipFile, EOFError, zlib.error, *_NO_RECORD) as error:
         raise DataFileError(
             f"{path.name} must be a collection of records; it is damaged ({error}): remove it, and reproduce makes it "
             "anew from the cells"

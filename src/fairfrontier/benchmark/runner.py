@@ -1,9 +1,12 @@
 """Run the cells of the tables that have no record yet, in an order that keeps the tables balanced."""
 
+import ctypes
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -14,6 +17,7 @@ from fairfrontier.benchmark.methods import ROWS
 from fairfrontier.benchmark.records import FAILED, Cell, Record, RecordStore
 from fairfrontier.benchmark.settings import SETTINGS
 from fairfrontier.benchmark.tasks import DATASETS, TASKS
+from fairfrontier.exceptions import ClusterError
 
 MULTI_TASKS = ("adult-gender", "adult-race", "compas-gender", "compas-race")
 _POLL_SECONDS = 1.0
@@ -109,6 +113,11 @@ def run(
         Told of each new record.
     redo : bool
         Run all cells, with or without a record.
+
+    Raises
+    ------
+    ClusterError
+        If one of several processes was ended from outside.
     """
     listener = listener or Listener()
     todo = list(cells) if redo else unfinished(cells, place)
@@ -140,11 +149,25 @@ def _work(unit: Sequence[Cell], place: Workplace, on_step: Callable[[str], None]
         yield record
 
 
+# In a worker process: set by whoever asked for the work, who wants no more of it.
+_stop = ctypes.c_bool(False)
+
+
+def _prepare(stop: ctypes.c_bool) -> None:
+    """Start a worker process."""
+    global _stop
+    _stop = stop
+    # Ctrl-C reaches workers too: they end at once and without a traceback, and finished cells are on disk.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def _work_alone(unit: Sequence[Cell], place: Workplace) -> None:
-    """Run a unit in a worker process, and stop after the current cell if whoever asked for it is gone."""
+    """Run a unit in a worker process, and stop after the current cell if nobody waits for the next."""
     parent = multiprocessing.parent_process()
+    if _stop.value:
+        return
     for _ in _work(unit, place, lambda text: None):
-        if parent is not None and not parent.is_alive():
+        if _stop.value or (parent is not None and not parent.is_alive()):
             return
 
 
@@ -152,7 +175,10 @@ def _run_in_processes(units: Sequence[Sequence[Cell]], place: Workplace, jobs: i
     store = place.store()
     waiting = {cell: store.stamp(cell) for unit in units for cell in unit}
     # A fresh interpreter: threads of numerical libraries do not survive a fork.
-    executor = ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    # Without a lock, which a worker that is killed could keep for ever.
+    stop = context.RawValue(ctypes.c_bool, False)
+    executor = ProcessPoolExecutor(jobs, context, initializer=_prepare, initargs=(stop,))
     try:
         futures: set[Future[None]] = {executor.submit(_work_alone, unit, place) for unit in units}
         started = time.monotonic()
@@ -162,7 +188,14 @@ def _run_in_processes(units: Sequence[Sequence[Cell]], place: Workplace, jobs: i
             listener.on_step(f"{jobs} processes, {time.monotonic() - started:.0f} s")
             for future in done:
                 future.result()
+    except BrokenProcessPool as error:
+        raise ClusterError(
+            "a worker process was ended, probably for want of memory: use fewer --jobs and start again; finished cells "
+            "are kept"
+        ) from error
     finally:
+        # Units that are handed out already cannot be cancelled.
+        stop.value = True
         executor.shutdown(wait=True, cancel_futures=True)
 
 
