@@ -161,7 +161,7 @@ def test_a_file_as_output_folder_is_refused(tmp_path, capsys):
 def test_on_a_terminal_the_table_fills_in(tmp_path):
     code = "import sys; from fairfrontier.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--splits", "1", "--table", "dp"]
-    arguments += ["--tasks", "compas-race", "--methods", "random-forest"]
+    arguments += ["--tasks", "compas-race", "--methods", "mp-paper"]
     parent, child = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     shown = []
@@ -177,6 +177,7 @@ def test_on_a_terminal_the_table_fills_in(tmp_path):
     assert "FAUC so far" in text
     assert "1/1" in text
     assert "COMPAS race" in text
+    assert "Growing" not in text  # the learners' own bars
 
 
 def test_interrupting_writes_what_is_finished(tmp_path):

@@ -18,6 +18,7 @@ from fairfrontier.benchmark.records import FAILED, Cell, Record, RecordStore
 from fairfrontier.benchmark.settings import SETTINGS
 from fairfrontier.benchmark.tasks import DATASETS, TASKS
 from fairfrontier.exceptions import ClusterError
+from fairfrontier.learners._progress import silence
 
 MULTI_TASKS = ("adult-gender", "adult-race", "compas-gender", "compas-race")
 _POLL_SECONDS = 1.0
@@ -144,7 +145,8 @@ def _work(unit: Sequence[Cell], place: Workplace, on_step: Callable[[str], None]
     data = SplitData(TASKS[first.task].dataset, first.split, settings, place.predictions, on_step)
     for cell in unit:
         on_step(f"{cell.task} split {cell.split} {cell.table}: {ROWS[cell.table][cell.method].title}")
-        record = run_cell(cell, data)
+        with silence():
+            record = run_cell(cell, data)
         store.add(record)
         yield record
 

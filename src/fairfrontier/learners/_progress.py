@@ -3,20 +3,40 @@
 import importlib.util
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
+_silent = ContextVar("_silent", default=False)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Show no bars inside: for callers with a display of their own.
+
+    Examples
+    --------
+    >>> with silence():
+    ...     list(track([1, 2], total=2, description="Fitting"))
+    [1, 2]
+    """
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
 
 
 def track(items: Iterable[T], *, total: int, description: str) -> Iterator[T]:
-    """Yield from `items`; show a bar when standard error is a terminal and rich is installed.
+    """Yield from `items`; show a bar when standard error is a terminal, rich is installed and nobody asked for silence.
 
     Examples
     --------
     >>> list(track([1, 2], total=2, description="Fitting"))
     [1, 2]
     """
-    if not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
+    if _silent.get() or not sys.stderr.isatty() or importlib.util.find_spec("rich") is None:
         yield from items
         return
     from rich.console import Console
