@@ -49,7 +49,7 @@ a part of the training rows. The expected decisions of the randomised reductions
     python -m benchmarks --only learners
 
 The references are trained on the same rows with the same values: Fairlearn's adversarial classifier with the same
-network and epochs at its usual batch of {batch} and rate of 0.001 (ours: 0.003 and larger batches, which fall to zero);
+network and epochs at its usual batch of {batch} and rate of 0.001 (ours: larger batches, and 0.003 falling to zero);
 and the algorithm of `FAGTB` with one scikit-learn tree a round. Fairlearn's classifier has the projection term of the
 publication, which on compas-race moves the decisions away from fairness from the seventh value on and on
 adult-gender makes them erratic; our default goes without that term. `Reductions` runs Fairlearn's own algorithm.

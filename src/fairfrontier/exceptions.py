@@ -39,4 +39,4 @@ class DataFileError(FairFrontierError, OSError):
 
 
 class ClusterError(FairFrontierError, RuntimeError):
-    """The workers of a cluster cannot finish the work; the message says what to change."""
+    """The workers of a cluster, or several processes, cannot finish the work; the message says what to change."""

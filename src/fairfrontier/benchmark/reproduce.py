@@ -16,6 +16,7 @@ from fairfrontier.benchmark.tasks import TASKS
 from fairfrontier.exceptions import InvalidInputError
 
 TABLES = tuple(ROWS)
+_CHAMPIONS = {"dp": "Our kitchen sink", "eo": "Our kitchen sink", "multi": "Our doubly constrained stack"}
 _MORE_FIGURES = (
     "fauc_honest",
     "fauc_single",
@@ -166,9 +167,9 @@ def _page(summary: TableSummary, records: Sequence[Record]) -> str:
     paired = comparison_markdown(summary)
     if paired:
         parts += [
-            "## Our kitchen sink less each rival\n",
+            f"## {_CHAMPIONS[summary.table]} less each rival\n",
             paired,
-            "Difference of FAUC, paired over splits (standard error); wins of ours / splits.\n",
+            "Difference of FAUC, paired over splits (standard error); wins of the first / splits.\n",
         ]
     for figure in _MORE_FIGURES:
         if any(entry.estimate(figure) is not None for entry in summary.entries.values()):
