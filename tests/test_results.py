@@ -1,5 +1,6 @@
 """The committed results: every figure follows from its record, and a cell that is run again gives it again."""
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from fairfrontier.benchmark.families import SplitData
 from fairfrontier.benchmark.measure import honest_fauc, run_cell
 from fairfrontier.benchmark.records import DONE, Record, read_collection
 from fairfrontier.benchmark.settings import FULL
+from fairfrontier.benchmark.tables import short
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -41,3 +43,27 @@ def test_a_cell_that_is_run_again_gives_its_record_again(records: list[Record]) 
         assert again.fauc == pytest.approx(kept.fauc, abs=1e-6)
         assert again.fauc_honest == pytest.approx(kept.fauc_honest, abs=1e-6)
         np.testing.assert_allclose(again.points["fairness"], kept.points["fairness"], atol=1e-6)
+
+
+README_ROWS = {
+    "adversarial debiasing": "adversarial",
+    "FAGTB": "fagtb",
+    "reductions": "reductions",
+    "ThresholdOptimizer, given the attribute": "threshold-optimizer",
+    "OxonFair, given the attribute": "oxonfair",
+    "FairStacks, the paper's path and ridge": "sink-paper",
+    "FairStacks, ours": "sink-ours",
+}
+
+
+def test_the_readme_has_the_figures_of_the_table() -> None:
+    with (RESULTS / "tables" / "dp.csv").open(encoding="utf-8") as file:
+        found = {(row["method"], row["task"]): row["fauc"] for row in csv.DictReader(file)}
+    tasks = list(dict.fromkeys(task for _, task in found))
+    lines = (RESULTS.parent / "README.md").read_text(encoding="utf-8").replace("*", "").splitlines()
+    table = {
+        cells[0]: cells[1:] for line in lines if len(cells := [c.strip() for c in line.strip("| ").split("|")]) == 8
+    }
+    for label, method in README_ROWS.items():
+        figures = [found[method, task] for task in tasks]
+        assert table[label] == [short(float(figure)) if figure else "–" for figure in figures]
