@@ -221,6 +221,20 @@ class TestPlacing:
         assert np.abs(inner + 0.5).min() < 0.05
         assert len(np.unique(found.round(9))) == 22
 
+    def test_a_stack_that_happens_to_be_fair_has_a_path_beyond_the_error_of_its_bias(self):
+        rng = np.random.default_rng(5)
+        n = 800
+        group = np.arange(n) % 2
+        merit = np.repeat(rng.random(n // 2), 2)  # in pairs of one of each group: no bias in these rows at all
+        label = rng.random(n) < merit
+        label[1::2] = label[::2]
+        H = np.column_stack([merit, 0.5 + 0.2 * (group - 0.5) + rng.normal(0, 0.1, n)])
+        model = FairStacksClassifier("precomputed", random_state=0).fit(H, label, sensitive_features=group)
+        bias = model.points(H, label, sensitive_features=group).bias[:-1, 0]
+        assert abs(bias[0]) < 0.05
+        assert np.abs(bias).max() > np.sqrt(2 * 0.25 / (n / 2))
+        assert model.points_.fairness[:-1].max() > 0.97
+
 
 class TestProposition1:
     """In sample, with score fairness and squared-error accuracy, no member lies above the stacks at all tau."""

@@ -22,6 +22,8 @@ from fairfrontier.quantify.weights import Weight, as_weight
 # Positions on the ray of the signed path at which tuning looks: from the unconstrained stack to a bias that is
 # over-corrected twice.
 RAY = np.linspace(1.0, -2.0, 61)
+# How often that ray may be doubled where its end is not beyond the error of a bias.
+_DOUBLINGS = 6
 # Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
 FREE = 1e-3
 # Ridges tried around that of the largest evidence, which for labels that are 0 or 1 is rather too small.
@@ -100,7 +102,7 @@ def tune(
     debias = _debias(validation.full, family_of) if own else None
     trials = [validation.trials(scale, grid, debias) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them values every trial.
-    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points, None)))
+    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
     tried: dict[str, float] = {}
     best: dict[str, tuple[Trial, TradeoffPoints]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
@@ -109,9 +111,11 @@ def tune(
         smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
         tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
-    trial, on_ray = best[max(tried, key=lambda name: tried[name])]
-    positions = _positions(on_ray, validation.full, n_points, weight) if path == "signed" else None
-    (final,) = validation.values([trial], _targets(path, n_points, positions)) if path == "signed" else [on_ray]
+    trial, final = best[max(tried, key=lambda name: tried[name])]
+    positions = None
+    if path == "signed":
+        positions = _positions(validation, trial, final, n_points, weight)
+        (final,) = validation.values([trial], _on_ray(positions))
     return Tuning(trial.alpha, trial.scale, debias, positions, final, validation.full, tried)
 
 
@@ -135,13 +139,17 @@ def _debias(full: StackStatistics, family_of: IntArray) -> FloatArray:
     return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of))
 
 
-def _targets(path: str, n_points: int, positions: FloatArray | None) -> Targets:
-    """Return the function from a solution to its targets (p, m)."""
+def _targets(path: str, n_points: int) -> Targets:
+    """Return the function from a solution to the targets (p, m) at which it is tried."""
     if path == "paper":
         penalties = paper_penalties(n_points)
         return lambda solution: solution.target_for_lambda(penalties)
-    ray = (RAY if positions is None else positions)[:, None]
-    return lambda solution: ray * solution.b0
+    return _on_ray(RAY)
+
+
+def _on_ray(positions: FloatArray) -> Targets:
+    """Return the function from a solution to the targets at positions (p,) on its ray."""
+    return lambda solution: positions[:, None] * solution.b0
 
 
 def _smooth(values: FloatArray) -> FloatArray:
@@ -153,8 +161,9 @@ def _smooth(values: FloatArray) -> FloatArray:
 
 
 def _positions(
-    points: TradeoffPoints,
-    full: StackStatistics,
+    validation: CrossValidation,
+    trial: Trial,
+    on_ray: TradeoffPoints,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
 ) -> FloatArray:
@@ -164,13 +173,20 @@ def _positions(
     -----
     The ends are the unconstrained stack and a fully over-corrected one. In between, the points are equally spaced in
     the out-of-fold bias, from the largest bias that the weight counts to a little beyond the fairest position; the
-    margins are two standard errors of a difference of rates.
+    margins are two standard errors of a difference of rates. A stack that happens to be almost fair on these rows may
+    not be on others: its ray, which is measured in its own small bias, is made longer until it goes beyond that margin.
     """
-    bias = points.sets.largest_gap(points.rates)[:-1]
     levels = np.linspace(0.0, 1.0, 201)
     least = levels[max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)]
-    margin = 2.0 * float(np.sqrt((0.25 / np.sort(full.set_weight)[:2]).sum()))
-    return place(bias, 1.0 - least + margin, margin, n_points)
+    margin = 2.0 * float(np.sqrt((0.25 / np.sort(validation.full.set_weight)[:2]).sum()))
+    ray, bias = RAY, on_ray.sets.largest_gap(on_ray.rates)[:-1]
+    for _ in range(_DOUBLINGS):
+        if bias[-1] > bias.min() + margin:
+            break
+        ray = np.linspace(ray[0], 2.0 * ray[-1], len(ray))
+        (longer,) = validation.values([trial], _on_ray(ray))
+        bias = longer.sets.largest_gap(longer.rates)[:-1]
+    return place(bias, 1.0 - least + margin, margin, n_points, ray)
 
 
 def place(bias: FloatArray, largest: float, margin: float, n_points: int, ray: FloatArray = RAY) -> FloatArray:
