@@ -29,7 +29,7 @@ MODELS = [
 ]
 
 
-def identical(first, second):
+def assert_identical(first, second):
     """Check arrays for equal bits: neither rounding nor the sign of a zero may differ."""
     for a, b in zip(first, second, strict=True):
         assert np.asarray(a).tobytes() == np.asarray(b).tobytes()
@@ -52,12 +52,12 @@ def test_jobs_do_not_change_a_stack():
             ff.FairStacksClassifier(MODELS, n_jobs=jobs, cv=3, random_state=0).fit(X, Y, sensitive_features=SEX)
             for jobs in (1, 2)
         )
-        identical(of_stack(one, X), of_stack(two, X))
+        assert_identical(of_stack(one, X), of_stack(two, X))
 
 
 def test_jobs_do_not_change_minipatch_trees():
     one, two = (MinipatchTrees(n_estimators=60, n_jobs=jobs, random_state=0).fit(X, Y) for jobs in (1, 2))
-    identical([one.predict_proba(X)], [two.predict_proba(X)])
+    assert_identical([one.predict_proba(X)], [two.predict_proba(X)])
 
 
 def test_threads_of_blas_do_not_change_counts():
@@ -77,7 +77,7 @@ def test_threads_of_blas_do_not_change_counts():
     with threadpool_limits(1):
         one = figures()
     with threadpool_limits(2):
-        identical(one, figures())
+        assert_identical(one, figures())
 
 
 def test_threads_of_blas_change_a_stack_by_rounding_at_most():
@@ -94,16 +94,16 @@ def test_fitting_again_changes_nothing(loss):
     model = ff.FairStacksClassifier(loss=loss, alpha=1.0 if loss != "squared" else "cv", n_points=4, random_state=0)
     rows = slice(0, 400)
     first = of_stack(model.fit(H[rows], Y[rows], sensitive_features=SEX[rows]), H)
-    identical(first, of_stack(model.fit(H[rows], Y[rows], sensitive_features=SEX[rows]), H))
+    assert_identical(first, of_stack(model.fit(H[rows], Y[rows], sensitive_features=SEX[rows]), H))
 
 
 def test_resampling_again_changes_nothing():
     options = {"sensitive_features": SEX, "n_resamples": 80, "random_state": 5}
     for function in (ff.fauc_interval, ff.taf_bands):
         first, second = (function(Y, H, **options) for _ in range(2))
-        identical([first.low, first.high], [second.low, second.high])
+        assert_identical([first.low, first.high], [second.low, second.high])
     first, second = (ff.compare_fauc(Y, H[:, :3], H[:, 3:], **options) for _ in range(2))
-    identical([first.samples, first.p_value], [second.samples, second.p_value])
+    assert_identical([first.samples, first.p_value], [second.samples, second.p_value])
 
 
 SCRIPT = """
@@ -158,7 +158,7 @@ class TestOrder:
     def test_of_models(self):
         first = ff.tradeoff_points(Y, BY_NAME, sensitive_features=SEX)
         second = ff.tradeoff_points(Y, TURNED, sensitive_features=SEX).select(first.names)
-        identical(of_points(first)[:3], of_points(second)[:3])
+        assert_identical(of_points(first)[:3], of_points(second)[:3])
         for kind in (False, True, "signed"):
             areas = [ff.fauc(points.frontier(kind)) for points in (first, second)]
             assert areas[0] == areas[1]
@@ -167,17 +167,17 @@ class TestOrder:
         groups = {"sex": SEX, "race": RNG.integers(0, 3, N)}
         first = ff.tradeoff_points(Y, H, sensitive_features=groups)
         second = ff.tradeoff_points(Y, H, sensitive_features=dict(reversed(groups.items())))
-        identical([first.fairness, first.accuracy], [second.fairness, second.accuracy])
+        assert_identical([first.fairness, first.accuracy], [second.fairness, second.accuracy])
 
     def test_of_rows(self):
         order = RNG.permutation(N)
         first = ff.tradeoff_points(Y, H, sensitive_features=SEX)
         second = ff.tradeoff_points(Y[order], H[order], sensitive_features=SEX[order])
-        identical(of_points(first), of_points(second))
+        assert_identical(of_points(first), of_points(second))
 
     def test_of_models_at_prediction(self):
         model = ff.FairStacksClassifier(alpha=1.0).fit(BY_NAME, Y, sensitive_features=SEX)
-        identical([model.predict_path(BY_NAME)], [model.predict_path(TURNED)])
+        assert_identical([model.predict_path(BY_NAME)], [model.predict_path(TURNED)])
 
 
 CALLS = {
@@ -211,5 +211,5 @@ def test_eight_threads_share_a_fitted_model(kind):
         with ThreadPoolExecutor(8) as pool:
             for answers in pool.map(work, range(8)):
                 for name, found in answers:
-                    identical([found], [expected[name]])
-    identical([model.weights_], [weights])
+                    assert_identical([found], [expected[name]])
+    assert_identical([model.weights_], [weights])

@@ -203,7 +203,7 @@ class TestTheorem2:
 
 
 class TestSignedHull:
-    def check(self, points):
+    def assert_optimal(self, points):
         signed, hull = points.frontier("signed"), points.frontier(interpolate=True)
         end = signed.fairness[-1]
         for level in (*LEVELS[::8], *signed.fairness):
@@ -218,13 +218,13 @@ class TestSignedHull:
     @given(rated_models(ONE_CONTRAST))
     @settings(max_examples=60)
     def test_one_contrast_is_a_linear_program_over_mixtures(self, points):
-        self.check(points)
+        self.assert_optimal(points)
 
     @pytest.mark.parametrize("name", SEVERAL)
     @given(data=st.data())
     @settings(max_examples=25)
     def test_several_contrasts_are_a_linear_program_over_mixtures(self, name, data):
-        self.check(data.draw(rated_models(SEVERAL[name])))
+        self.assert_optimal(data.draw(rated_models(SEVERAL[name])))
 
     @pytest.mark.parametrize("sets", [ONE_CONTRAST, *SEVERAL.values()], ids=["one", *SEVERAL])
     @given(data=st.data())

@@ -31,7 +31,7 @@ def expected(**options):
     return ff.tradeoff_points(Y, dict(zip(NAMES, SCORES.T, strict=True)), sensitive_features=GROUP, **options)
 
 
-def same(points, reference=None, names=None):
+def assert_same(points, reference=None, names=None):
     reference = expected() if reference is None else reference
     np.testing.assert_allclose(points.fairness, reference.fairness, atol=1e-15)
     np.testing.assert_allclose(points.accuracy, reference.accuracy, atol=1e-15)
@@ -79,18 +79,20 @@ ARRAYS = {
 class TestPredictions:
     @pytest.mark.parametrize("kind", PREDICTIONS)
     def test_with_names(self, kind):
-        same(ff.tradeoff_points(Y, PREDICTIONS[kind], sensitive_features=GROUP))
+        assert_same(ff.tradeoff_points(Y, PREDICTIONS[kind], sensitive_features=GROUP))
 
     @pytest.mark.parametrize("kind", ARRAYS)
     def test_without_names(self, kind):
         names = ("model_0", "model_1", "model_2", "constant")
-        same(ff.tradeoff_points(Y, ARRAYS[kind], sensitive_features=GROUP), names=names)
+        assert_same(ff.tradeoff_points(Y, ARRAYS[kind], sensitive_features=GROUP), names=names)
 
     @pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.uint64, np.float16, "boolean", "Int64"])
     def test_decisions_of_any_type(self, dtype):
         decisions = pd.DataFrame(SCORES > 0.5, columns=NAMES).astype(dtype)
-        same(ff.tradeoff_points(Y, decisions, sensitive_features=GROUP))
-        same(ff.tradeoff_points(Y, {name: decisions[name].to_numpy() for name in NAMES}, sensitive_features=GROUP))
+        assert_same(ff.tradeoff_points(Y, decisions, sensitive_features=GROUP))
+        assert_same(
+            ff.tradeoff_points(Y, {name: decisions[name].to_numpy() for name in NAMES}, sensitive_features=GROUP)
+        )
 
     @pytest.mark.parametrize(
         "one", [SCORES[:, 0], SCORES[:, 0].tolist(), FRAME["first"], pl.Series(SCORES[:, 0]), SCORES[:, [0]]]
@@ -179,7 +181,7 @@ if np.lib.NumpyVersion(np.__version__) >= "2.0.0":
 class TestLabelsAndGroups:
     @pytest.mark.parametrize("kind", LABELS)
     def test_labels_of_any_kind(self, kind):
-        same(ff.tradeoff_points(LABELS[kind], FRAME, sensitive_features=GROUP))
+        assert_same(ff.tradeoff_points(LABELS[kind], FRAME, sensitive_features=GROUP))
 
     @pytest.mark.parametrize("kind", GROUPS)
     def test_groups_of_any_kind(self, kind):
@@ -272,7 +274,7 @@ class TestThreshold:
 
     def test_none_with_decisions_is_the_same_as_a_threshold(self):
         decisions = (SCORES > 0.5).astype(int)
-        same(
+        assert_same(
             ff.tradeoff_points(Y, decisions, sensitive_features=GROUP, threshold=None),
             names=("model_0", "model_1", "model_2", "constant"),
         )

@@ -25,15 +25,15 @@ class _EverySecondRow(BaseEstimator):
 
 
 class CheckedFAGTB(_EverySecondRow, FAGTB):
-    pass
+    """`FAGTB`, with an attribute."""
 
 
 class CheckedAdversarialDebiasing(_EverySecondRow, AdversarialDebiasing):
-    pass
+    """`AdversarialDebiasing`, with an attribute."""
 
 
 class CheckedReductions(_EverySecondRow, Reductions):
-    pass
+    """`Reductions`, with an attribute."""
 
 
 ESTIMATORS = [

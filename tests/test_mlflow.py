@@ -118,8 +118,8 @@ def test_the_report_is_logged_as_a_file_or_as_text(mlflow, tmp_path):
 
 
 def test_a_run_that_is_not_active(mlflow):
-    with mlflow.start_run() as run:
-        pass
+    run = mlflow.start_run()
+    mlflow.end_run()
     with pytest.raises(InvalidInputError, match=r"run_id must be given where no run is active.*mlflow\.start_run"):
         log_mlflow(POINTS)
     assert log_mlflow(POINTS, run_id=run.info.run_id) == run.info.run_id

@@ -32,11 +32,11 @@ class _WithAttribute:
 
 
 class CheckedClassifier(_WithAttribute, FairStacksClassifier):
-    pass
+    """The classifier, with an attribute."""
 
 
 class CheckedRegressor(_WithAttribute, FairStacksRegressor):
-    pass
+    """The regressor, with an attribute."""
 
 
 CLASSIFIERS = [("a/logistic", LogisticRegression()), ("b/tree", DecisionTreeClassifier(max_depth=2, random_state=0))]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark.figures import save_figures
-from fairfrontier.benchmark.methods import ROWS
+from fairfrontier.benchmark.methods import CHAMPIONS, ROWS
 from fairfrontier.benchmark.records import Cell, Record, write_atomically
 from fairfrontier.benchmark.runner import Listener, Workplace, plan_cells, run
 from fairfrontier.benchmark.settings import FULL, SETTINGS
@@ -16,7 +16,6 @@ from fairfrontier.benchmark.tasks import TASKS
 from fairfrontier.exceptions import InvalidInputError
 
 TABLES = tuple(ROWS)
-_CHAMPIONS = {"dp": "Our kitchen sink", "eo": "Our kitchen sink", "multi": "Our doubly constrained stack"}
 _MORE_FIGURES = (
     "fauc_honest",
     "fauc_single",
@@ -167,7 +166,7 @@ def _page(summary: TableSummary, records: Sequence[Record]) -> str:
     paired = comparison_markdown(summary)
     if paired:
         parts += [
-            f"## {_CHAMPIONS[summary.table]} less each rival\n",
+            f"## {ROWS[summary.table][CHAMPIONS[summary.table]].title} less each rival\n",
             paired,
             "Difference of FAUC, paired over splits (standard error); wins of the first / splits.\n",
         ]
