@@ -59,8 +59,8 @@ def draw(summary: TableSummary) -> Any:
         The entries; methods without a style of their own (the paper's forms of the smaller stacks) are not drawn.
     """
     figure_module = require("matplotlib.figure", extra="plot", purpose="The benchmark's figures")
-    columns = min(_COLUMNS, len(summary.tasks))
-    rows = -(-len(summary.tasks) // columns)
+    rows = -(-len(summary.tasks) // _COLUMNS)
+    columns = -(-len(summary.tasks) // rows)  # six panels are three and three, not four and two
     figure = figure_module.Figure(figsize=(3.6 * columns, 3.1 * rows + 1.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     lines: dict[str, Any] = {}
