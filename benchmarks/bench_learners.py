@@ -45,7 +45,13 @@ def load_task() -> Task:
 
 
 def fagtb_on_sklearn_trees(
-    X: NDArray[Any], y: NDArray[Any], s: NDArray[Any], weight: float, rounds: int = 300, rate: float = 0.1
+    X: NDArray[Any],
+    y: NDArray[Any],
+    s: NDArray[Any],
+    weight: float,
+    rounds: int = 300,
+    rate: float = 0.1,
+    step: float = 0.03,
 ) -> Callable[[NDArray[Any]], NDArray[np.float64]]:
     """Fit the same algorithm as `FAGTB` with one scikit-learn tree a round; return its score function."""
     X = np.ascontiguousarray(X, dtype=np.float32)
@@ -57,7 +63,7 @@ def fagtb_on_sklearn_trees(
         curvature = np.maximum(p * (1 - p), 1e-3)
         error = 1 / (1 + np.exp(-(a * p + b))) - s
         gradient = (p - y) - weight * error * a * p * (1 - p)
-        a, b = a - 0.1 * np.mean(error * p), b - 0.1 * np.mean(error)
+        a, b = a - step * np.mean(error * p), b - step * np.mean(error)
         tree = DecisionTreeRegressor(max_depth=3, random_state=0)
         tree.fit(X, -gradient / curvature, sample_weight=curvature, check_input=False)
         margin += rate * tree.tree_.predict(X)[:, 0]
