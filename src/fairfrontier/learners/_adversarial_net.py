@@ -14,6 +14,8 @@ from fairfrontier._extras import require
 
 Tensor = Any
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
+# First |c| of the adversaries. At 1, as published, they compare mean scores, and decisions stay apart when those agree.
+_SHARPNESS = 3.0
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,7 @@ class Adversaries:
 
     def __init__(self, torch: Any, v: int, q: int, r: int, prior: NDArray[np.float32]) -> None:
         self._torch = torch
-        self.sharpness = torch.ones(v, q)
+        self.sharpness = torch.full((v, q), _SHARPNESS)
         self.weights = torch.zeros(v, q, r)
         self.offset = torch.zeros(v, q, r)
         self.offset[:, :, 0] = torch.from_numpy(prior)
