@@ -1,8 +1,10 @@
 """Learners: speed against the reference libraries in one run; their quality is in ``learner_quality``."""
 
+import io
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,6 +74,32 @@ def fagtb_on_sklearn_trees(
     def score(rows: NDArray[Any]) -> NDArray[np.float64]:
         rows = np.ascontiguousarray(rows, dtype=np.float32)
         return 1 / (1 + np.exp(-(prior + rate * sum(t.predict(rows)[:, 0] for t in trees))))
+
+    return score
+
+
+def aif360_net(
+    X: NDArray[Any], y: NDArray[Any], s: NDArray[Any], weight: float
+) -> Callable[[NDArray[Any], NDArray[Any]], NDArray[np.float64]]:
+    """Fit AIF360's adversarial debiasing with its own settings; return its score function of X and the attribute."""
+    import pandas as pd
+    import tensorflow.compat.v1 as tf
+    from aif360.algorithms.inprocessing import AdversarialDebiasing as AIF360Debiasing
+    from aif360.datasets import BinaryLabelDataset
+
+    def dataset(X: NDArray[Any], s: NDArray[Any], y: NDArray[Any]) -> Any:
+        frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])]).assign(s=s, y=y)
+        return BinaryLabelDataset(df=frame, label_names=["y"], protected_attribute_names=["s"])
+
+    tf.disable_eager_execution()
+    tf.reset_default_graph()
+    session = tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1))
+    model = AIF360Debiasing([{"s": 0}], [{"s": 1}], "net", session, seed=0, adversary_loss_weight=weight)
+    with redirect_stdout(io.StringIO()):
+        model.fit(dataset(X, s, y))
+
+    def score(rows: NDArray[Any], s: NDArray[Any]) -> NDArray[np.float64]:
+        return np.asarray(model.predict(dataset(rows, s, np.arange(len(rows)) % 2)).scores).ravel()
 
     return score
 

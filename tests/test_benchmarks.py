@@ -1,10 +1,13 @@
 """The benchmarks fit together: every module gives rows, and the page shows all of them."""
 
+import dataclasses
 import importlib
+import json
 import typing
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -44,3 +47,21 @@ def test_rows_of_learners_are_twenty_times_one_fit():
     )
     assert (row.ratio, row.met) == (20.0, True)
     assert "by processor time 10.0 ×" in row.detail
+
+
+def test_the_largest_fall_of_a_knob_is_from_a_peak_to_a_later_value():
+    fall = importlib.import_module("benchmarks.learner_quality").largest_fall
+    # Means .5, .8, .7, .9, .75: the largest fall is .15, from the fourth value to the fifth.
+    rows = np.array([[0.5, 0.8, 0.7, 0.9, 0.70], [0.5, 0.8, 0.7, 0.9, 0.80]])
+    assert fall(rows) == ".150 (.050)"
+    assert fall(np.sort(rows, axis=1)) == "none"
+
+
+def test_references_of_other_values_are_fitted_again(tmp_path):
+    module = importlib.import_module("benchmarks.learner_quality")
+    name, path = "FAGTB on scikit-learn trees", tmp_path / "learners.jsonl"
+    now = module._values("fagtb")
+    kept = [module.Curve("compas-race", name, s, v, 0.6, [0.9], [0.6]) for s, v in [(0, now), (1, [*now[:-1], 99.0])]]
+    path.write_text("".join(json.dumps(dataclasses.asdict(curve)) + "\n" for curve in kept))
+    assert module.reference_curves(path) == kept[:1]
+    assert module.reference_curves(tmp_path / "none") == []

@@ -105,8 +105,8 @@ class AdversarialDebiasing(FairLearner):
         ∇L_P − proj(∇L_P on ∇L_A) − α·∇L_A         projection=True
 
     The sharpness c starts at 3 and not at 1: σ(4·logit) is near to the decision, and so it is decisions and not mean
-    scores that the adversary compares. On rows that were held out of training that raised the FAUC by 0.004 on Adult
-    and COMPAS alike, and by 0.011 on COMPAS for equal opportunity. Fairness rises with the weight up to about 4 on
+    scores that the adversary compares. On rows that were held out of training that raised the FAUC by 0.004 on Adult,
+    by 0.006 on COMPAS, and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 4 on
     Adult, and up to about 1 on COMPAS, where the bias is then gone and only noise is left.
 
     The projection takes out whatever part of the step would help the adversary. Together with an adversary of
