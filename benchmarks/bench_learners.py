@@ -59,6 +59,7 @@ def fagtb_on_sklearn_trees(
     X = np.ascontiguousarray(X, dtype=np.float32)
     prior = np.log(y.mean() / (1 - y.mean()))
     a, b = 0.0, np.log(s.mean() / (1 - s.mean()))
+    step = step / (4 * s.mean() * (1 - s.mean()))
     margin, trees = np.full(len(y), prior), []
     for _ in range(rounds):
         p = 1 / (1 + np.exp(-margin))

@@ -275,14 +275,16 @@ def test_fagtb_round_follows_the_published_gradient(data: Data, fairness: str, l
     model = learner.fit(X, y, sensitive_features=group)
     s, margin = (group == "y").astype(float), np.full(len(y), np.log(y.mean() / (1 - y.mean())))
     seen = np.ones(len(y), bool) if label is None else y == label
-    a, b = 0.0, np.log(s[seen].mean() / (1 - s[seen].mean()))
+    share_of_group = s[seen].mean()
+    a, b = 0.0, np.log(share_of_group / (1 - share_of_group))
+    own_step = step / (4 * share_of_group * (1 - share_of_group))
     for _ in range(3):
         p = 1 / (1 + np.exp(-margin))
         error = 1 / (1 + np.exp(-(a * p + b))) - s
         curvature = p * (1 - p)
         share = curvature[seen].sum() / curvature.sum()
         gradient = (p - y) - seen * weight / share * error * a * curvature
-        a, b = a - step * np.mean((error * p)[seen]), b - step * np.mean(error[seen])
+        a, b = a - own_step * np.mean((error * p)[seen]), b - own_step * np.mean(error[seen])
         for side in (X[:, 0] == 0, X[:, 0] == 1):
             margin[side] -= 0.1 * gradient[side].sum() / (curvature[side].sum() + 1.0)
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-margin)), atol=1e-5)
@@ -343,7 +345,9 @@ def test_written_out_derivatives_are_those_of_autograd() -> None:
     indicators = torch.from_numpy(rng.integers(2, size=(b, q)).astype(np.float32))
     seen = (torch.arange(b)[:, None] != 2).float()
     inputs = torch.cat([torch.ones(b, 1), y, 1 - y], dim=1)
-    predictors, adversaries = Predictors(torch, d, v, h, rng), Adversaries(torch, v, q, 3, np.zeros(q, np.float32))
+    shares = np.array([0.5, 0.1], np.float32)
+    predictors, adversaries = Predictors(torch, d, v, h, rng), Adversaries(torch, v, q, 3, shares)
+    torch.testing.assert_close(adversaries.offset[0, :, 0].sigmoid(), torch.from_numpy(shares))
     for tensor in (*predictors.tensors, *adversaries.tensors):
         tensor.copy_(torch.from_numpy(rng.normal(size=tuple(tensor.shape)).astype(np.float32)))
     logits, hidden = predictors.forward(X)
@@ -358,10 +362,13 @@ def test_written_out_derivatives_are_those_of_autograd() -> None:
     output = ((w * s[:, :, :, None] + offset) * inputs[:, None, None, :]).sum(3)
     target = indicators[:, None, :].expand_as(output)
     loss = torch.nn.functional.binary_cross_entropy_with_logits(output, target, reduction="none")
-    adversary_loss = (loss * seen[:, :, None] / seen.sum()).sum((0, 2))
+    by_group = (loss * seen[:, :, None] / seen.sum()).sum(0)
+    adversary_loss = by_group.sum(1)
+    # The predictor's term of the second group is divided by 4 · 0.1 · 0.9.
+    hostile_loss = by_group[:, 0] + by_group[:, 1] / 0.36
     bce = torch.nn.functional.binary_cross_entropy_with_logits
     predictor_loss = bce(logit, y.float().expand_as(logit), reduction="none").mean(0)
-    expected = torch.autograd.grad((predictor_loss - weight * adversary_loss).sum(), [W, c, u, e], retain_graph=True)
+    expected = torch.autograd.grad((predictor_loss - weight * hostile_loss).sum(), [W, c, u, e], retain_graph=True)
     for ours, theirs in zip(moved, expected, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
     for ours, theirs in zip(own, torch.autograd.grad(adversary_loss.sum(), [sharp, w, offset]), strict=True):

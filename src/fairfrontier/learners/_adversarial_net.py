@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._extras import require
+from fairfrontier.learners._fair import balance
 
 Tensor = Any
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
@@ -123,12 +124,13 @@ class Adversaries:
     and equal rates are not its equilibrium; an offset a label leaves w to the score alone.
     """
 
-    def __init__(self, torch: Any, v: int, q: int, r: int, prior: NDArray[np.float32]) -> None:
+    def __init__(self, torch: Any, v: int, q: int, r: int, share: NDArray[np.float32]) -> None:
         self._torch = torch
         self.sharpness = torch.full((v, q), _SHARPNESS)
         self.weights = torch.zeros(v, q, r)
         self.offset = torch.zeros(v, q, r)
-        self.offset[:, :, 0] = torch.from_numpy(prior)
+        self.offset[:, :, 0] = torch.from_numpy(np.log(share / (1.0 - share)))
+        self._urgency = torch.from_numpy(1.0 / balance(share))
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -138,7 +140,10 @@ class Adversaries:
     def gradients(
         self, logits: Tensor, indicators: Tensor, seen: Tensor, label_inputs: Tensor
     ) -> tuple[list[Tensor], Tensor]:
-        """Return the derivatives of the mean loss by the parameters, and by the logits (b, v)."""
+        """Return the derivatives of the mean loss by the parameters, and by the logits (b, v).
+
+        The latter are divided by the variance of the indicator, so that a weight means the same for groups of any size.
+        """
         scale = 1.0 + self.sharpness.abs()
         wide = logits.unsqueeze(2)
         s = (wide * scale).sigmoid_()
@@ -148,7 +153,7 @@ class Adversaries:
         inner = error * pull * s * (1.0 - s)
         weights, offsets = (self._torch.einsum("bvq,br->vqr", e, label_inputs) for e in (error * s, error))
         sharpness = (inner * wide).sum(0) * self.sharpness.sign()
-        return [sharpness, weights, offsets], (inner * scale).sum(2)
+        return [sharpness, weights, offsets], (inner * scale * self._urgency).sum(2)
 
 
 class Game:
@@ -161,10 +166,9 @@ class Game:
         self._data = [torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
         self._weight = torch.from_numpy(values.astype(np.float32))
         self._settings = settings
-        share = np.clip((data.indicators * data.seen).sum(0) / data.seen.sum(), 1e-6, 1.0 - 1e-6)
-        prior = np.log(share / (1.0 - share)).astype(np.float32)
+        share = np.clip((data.indicators * data.seen).sum(0) / data.seen.sum(), 1e-6, 1.0 - 1e-6).astype(np.float32)
         self.predictors = Predictors(torch, data.X.shape[1], len(values), settings.hidden_units, rng)
-        adversaries = Adversaries(torch, len(values), len(prior), data.label_inputs.shape[1], prior)
+        adversaries = Adversaries(torch, len(values), len(share), data.label_inputs.shape[1], share)
         self._adversaries = adversaries
         self._mover = Adam(torch, self.predictors.tensors)
         self._opponent = Adam(torch, adversaries.tensors)

@@ -51,6 +51,11 @@ class FairProblem:
         return np.column_stack(columns).astype(np.float32)
 
 
+def balance(share: Any) -> Any:
+    """Return 4·share·(1 − share): the variance of a group's indicator, relative to that of two equal groups."""
+    return 4.0 * share * (1.0 - share)
+
+
 @dataclass(frozen=True)
 class FairGrid:
     """A fair learner fitted at every value of its knob: a model family.

@@ -106,7 +106,7 @@ class AdversarialDebiasing(FairLearner):
 
     The sharpness c starts at 3 and not at 1: σ(4·logit) is near to the decision, and so it is decisions and not mean
     scores that the adversary compares. On rows that were held out of training that raised the FAUC by 0.004 on Adult,
-    by 0.006 on COMPAS, and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 4 on
+    by 0.006 on COMPAS, and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 3.5 on
     Adult, and up to about 1 on COMPAS, where the bias is then gone and only noise is left.
 
     The projection takes out whatever part of the step would help the adversary. Together with an adversary of
@@ -166,8 +166,8 @@ class AdversarialDebiasing(FairLearner):
 
     @classmethod
     def default_values(cls, count: int = 20) -> NDArray[np.float64]:
-        """Return `count` values from 0 to 4, spaced by a square law: small weights change most."""
-        return 4.0 * np.linspace(0.0, 1.0, count) ** 2
+        """Return `count` values from 0 to 3.5, spaced by a square law: small weights change most."""
+        return 3.5 * np.linspace(0.0, 1.0, count) ** 2
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> NetCore:
         torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")

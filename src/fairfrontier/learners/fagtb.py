@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._fair import FairLearner, FairProblem
+from fairfrontier.learners._fair import FairLearner, FairProblem, balance
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
 from fairfrontier.learners._progress import track
@@ -19,7 +19,7 @@ Vector = NDArray[np.float32]
 _PURPOSE = "FAGTB"
 # XGBoost walks only the entries that are present, so that indicator columns cost what their ones cost.
 _SPARSE_SHARE = 0.5
-# Of adversary_step="auto": the steps of all rounds together.
+# The steps of all rounds together for adversary_step="auto", and the longest step that is stable.
 _JOURNEY, _LONGEST_STEP = 9.0, 3.0
 
 
@@ -49,7 +49,8 @@ class _Adversaries:
         self._slope = [np.float32(0.0)] * len(self._rows)
         shares = [np.mean(target, dtype=np.float64) for target in self._target]
         self._intercept = [np.float32(np.log(share / (1.0 - share))) for share in shares]
-        self._step = np.float32(step)
+        # The derivative by the slope is var(s) times the bias: undone, a weight means the same for groups of any size.
+        self._step = [np.float32(min(step / balance(share), _LONGEST_STEP)) for share in shares]
 
     def gradient_and_update(self, p: Vector, curvature: Vector) -> Vector:
         """Return the summed ∂(loss of the adversaries)/∂F row by row, then move each adversary one step.
@@ -64,8 +65,8 @@ class _Adversaries:
             error = _sigmoid(self._slope[j] * seen + self._intercept[j]) - target
             share = curvature[rows].sum() / curvature.sum()
             gradient[rows] += self._slope[j] / share * error * slope_of_p[rows]
-            self._slope[j] -= self._step * np.mean(error * seen)
-            self._intercept[j] -= self._step * np.mean(error)
+            self._slope[j] -= self._step[j] * np.mean(error * seen)
+            self._intercept[j] -= self._step[j] * np.mean(error)
         return gradient
 
 
@@ -121,8 +122,8 @@ class FAGTB(FairLearner):
     min_child_weight : float, default=1.0
         Smallest sum of second derivatives in a leaf.
     adversary_step : float or "auto", default="auto"
-        Step of the adversary on its mean loss, once a round; "auto": 9 / n_estimators, at most 3, which is 0.03 for
-        300 rounds. See Notes.
+        Step of the adversary on its mean loss, once a round, between two groups of equal size; "auto":
+        9 / n_estimators, which is 0.03 for 300 rounds. See Notes.
     max_bin : int, default=256
         Bins of a feature's histogram.
     n_jobs : int, default=None
@@ -144,9 +145,10 @@ class FAGTB(FairLearner):
         ∂/∂F [ logloss(y, p) − λ · logloss(s, σ(a·p + b)) ]
 
     with the second derivatives p(1 − p) of the first term, adds it to F, and moves (a, b) one gradient step on the
-    adversary's *mean* loss. The publication's code sums that loss, so its λ in [0, 0.2] belongs to its n; here a λ
-    means the same for any n. If the adversary sees the rows of one label only, its term is divided by the share of
-    p(1 − p) on those rows, so that a λ means about the same for every measure too.
+    adversary's *mean* loss. The publication's code sums that loss, so its λ in [0, 0.2] belongs to its n. Here a λ
+    means about the same for any number of rows, any group and any measure: the step is divided by 4·π(1 − π), with π
+    the share of the group (and is at most 3), and the adversary's term by the share of p(1 − p) on the rows that it
+    sees.
 
     The step is small on purpose: the slope a is then in effect the sum of the biases of all rounds, and the trees
     follow it. "auto" holds the steps of all rounds together fixed, so that a λ hardly depends on their number.
@@ -246,7 +248,7 @@ class FAGTB(FairLearner):
         if isinstance(self.adversary_step, str):
             if self.adversary_step != "auto":
                 raise InvalidInputError(f"adversary_step must be a number or 'auto'; got {self.adversary_step!r}")
-            return min(_JOURNEY / self.n_estimators, _LONGEST_STEP)
+            return _JOURNEY / self.n_estimators
         return number(self.adversary_step, parameter="adversary_step", low=0.0)
 
     def _parameters(self, outputs: int) -> dict[str, Any]:
