@@ -335,6 +335,17 @@ def test_the_step_of_the_adversary(data: Data) -> None:
         FAGTB(adversary_step=-1.0).fit(X, y, **fit)
 
 
+def test_the_weight_means_about_the_same_for_groups_of_any_size() -> None:
+    X, y, group = biased(6000)
+    few = (group == "y") | (np.arange(len(y)) % 12 == 0)  # one in thirteen is an x
+    left = []
+    for rows in (np.ones(len(y), bool), few):
+        grid = quick(FAGTB).fit_grid(X[rows], y[rows], sensitive_features=group[rows], values=[0.0, 5.0])
+        before, after = rates(decided(grid, X), np.ones(len(y), bool), group)
+        left.append(after / before)
+    assert abs(left[0] - left[1]) < 0.15
+
+
 # --------------------------------------------------------------------------------------- adversarial debiasing
 
 

@@ -142,7 +142,8 @@ class Adversaries:
     ) -> tuple[list[Tensor], Tensor]:
         """Return the derivatives of the mean loss by the parameters, and by the logits (b, v).
 
-        The latter are divided by the variance of the indicator, so that a weight means the same for groups of any size.
+        The latter are divided by the variance of the indicator: what is fair for a small group on the rows that
+        it is trained on is less so on others, and the push must be stronger.
         """
         scale = 1.0 + self.sharpness.abs()
         wide = logits.unsqueeze(2)
