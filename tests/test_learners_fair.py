@@ -349,14 +349,6 @@ def test_the_weight_means_about_the_same_for_groups_of_any_size() -> None:
 # --------------------------------------------------------------------------------------- adversarial debiasing
 
 
-def test_a_tiny_group_does_not_drown_the_labels(data: Data) -> None:
-    X, y, group = data
-    rare = np.where(np.arange(len(y)) < 15, "rare", group)
-    for kind in (FAGTB, AdversarialDebiasing):
-        learner = quick(kind, adversary_weight=SPANS[kind][-1]).fit(X, y, sensitive_features=rare)
-        assert np.mean(learner.predict(X) == y) > 0.7
-
-
 def test_written_out_derivatives_are_those_of_autograd() -> None:
     rng = np.random.default_rng(0)
     v, h, d, b, q = 3, 4, 5, 7, 2

@@ -17,8 +17,6 @@ Tensor = Any
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8
 # First |c| of the adversaries. At 1, as published, they compare mean scores, and decisions stay apart when those agree.
 _SHARPNESS = 3.0
-# A push for a tiny group that is divided by less drowns the labels.
-_LEAST_BALANCE = 0.25
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class Adversaries:
         self.weights = torch.zeros(v, q, r)
         self.offset = torch.zeros(v, q, r)
         self.offset[:, :, 0] = torch.from_numpy(np.log(share / (1.0 - share)))
-        self._urgency = torch.from_numpy(1.0 / np.maximum(balance(share), _LEAST_BALANCE))
+        self._urgency = torch.from_numpy(1.0 / balance(share))
 
     @property
     def tensors(self) -> list[Tensor]:

@@ -104,9 +104,8 @@ class AdversarialDebiasing(FairLearner):
         ∇L_P − α·∇L_A                              projection=False
         ∇L_P − proj(∇L_P on ∇L_A) − α·∇L_A         projection=True
 
-    where the part of a group in ∇L_A is divided by 4·π(1 − π), π its share, or by 1/4 if that is more: small groups are
-    harder to be fair to beyond the training rows (on Adult, 15 % of the people are not white, and the FAUC is 0.004
-    higher for it).
+    where the part of a group in ∇L_A is divided by 4·π(1 − π), π its share: small groups are harder to be fair to
+    beyond the training rows (on Adult, 15 % of the people are not white, and the FAUC is 0.004 higher for it).
 
     The sharpness c starts at 3 and not at 1: σ(4·logit) is near to the decision, and so it is decisions and not mean
     scores that the adversary compares. On rows that were held out of training that raised the FAUC by 0.004 on Adult,
