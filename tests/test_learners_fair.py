@@ -346,6 +346,15 @@ def test_the_weight_means_about_the_same_for_groups_of_any_size() -> None:
     assert abs(left[0] - left[1]) < 0.15
 
 
+@pytest.mark.parametrize("kind", [FAGTB, AdversarialDebiasing])
+def test_a_tiny_group_does_not_drown_the_labels(kind: Any) -> None:
+    X, y, group = biased(3000)
+    tiny = (group == "y") | (np.cumsum(group == "x") <= 6)
+    learner = quick(kind, adversary_weight=SPANS[kind][-1])
+    decided = learner.fit(X[tiny], y[tiny], sensitive_features=group[tiny]).predict(X[tiny])
+    assert np.mean(decided == y[tiny]) > 0.8
+
+
 # --------------------------------------------------------------------------------------- adversarial debiasing
 
 
