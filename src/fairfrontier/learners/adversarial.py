@@ -21,6 +21,7 @@ from fairfrontier.learners._progress import track
 # Networks that share their tensor operations. It is fixed: with n_jobs it would change sums in their last bits.
 _NETS_PER_TASK = 10
 _ROWS_AT_ONCE = 4096
+_MANY_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,8 @@ class AdversarialDebiasing(FairLearner):
     epochs : int, default=30
         Passes over the rows.
     batch_size : int or "auto", default="auto"
-        Rows of a step; "auto": a fortieth of the rows, between 32 and 512.
+        Rows of a step; "auto": a fortieth of the rows, of fewer than 10,000 an eightieth, between 32 and 512. With
+        too few steps the game does not settle.
     learning_rate : float, default=0.003
         First rate of Adam for the predictor; it falls to zero along a cosine.
     adversary_learning_rate : float, default=0.003
@@ -201,7 +203,7 @@ class AdversarialDebiasing(FairLearner):
         if isinstance(size, str):
             if size != "auto":
                 raise InvalidInputError(f"batch_size must be an int or 'auto'; got {size!r}")
-            size = int(np.clip(n_rows // 40, 32, 512))
+            size = int(np.clip(n_rows // (40 if n_rows >= _MANY_ROWS else 80), 32, 512))
         return NetSettings(
             hidden_units=self.hidden_units,
             epochs=self.epochs,
