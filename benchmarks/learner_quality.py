@@ -241,15 +241,15 @@ def main() -> None:
     first, _, last = arguments.splits.partition("-")
     for split in range(int(first), int(last or first) + 1) if arguments.task else ():
         for name in [arguments.reference] if arguments.reference else REFERENCES:
-            known = reference_curves(path)
-            if any((curve.task, curve.method, curve.split) == (arguments.task, name, split) for curve in known):
+            fitted = {(curve.task, curve.method, curve.split) for curve in reference_curves(path)}
+            if (arguments.task, name, split) in fitted:
                 continue
             start = time.process_time()
             curve = fit_reference(arguments.task, split, name)
             print(
                 f"{curve.task} split {split} {name}: {curve.fauc:.4f}, {time.process_time() - start:.0f} s", flush=True
             )
-            lines = [json.dumps(asdict(one), separators=(",", ":")) for one in [*known, curve]]
+            lines = [json.dumps(asdict(one), separators=(",", ":")) for one in [*reference_curves(path), curve]]
             write_atomically(path, ("\n".join(lines) + "\n").encode())
     write_atomically(RESULTS / "learners.md", page(("adult-gender", "compas-race"), reference_curves(path)).encode())
 
