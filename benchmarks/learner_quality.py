@@ -52,6 +52,7 @@ a part of the training rows. The expected decisions of the randomised reductions
 
     python -m benchmarks.learner_quality --task compas-race --splits 0-9
     python -m benchmarks.learner_quality --task adult-gender --splits 0
+    python -m benchmarks.learner_quality --task adult-gender --splits 0-2 --reference "FAGTB on scikit-learn trees"
     python -m benchmarks --only learners
 
 The references are trained on the same rows with the same values:
