@@ -62,8 +62,8 @@ The references are trained on the same rows with the same values:
 - AIF360's adversarial debiasing (0.6.1) with its own settings: 200 hidden units, 50 epochs, batches of 128;
 - the algorithm of `FAGTB` with one scikit-learn tree a round. `Reductions` runs Fairlearn's own algorithm.
 
-Both adversarial references have the projection term of the publication, our default goes without it. The tables show
-what that term does: fairness does not follow the knob. Erratic models do not harm a FAUC whose frontier is chosen on
+Both adversarial references have the projection term of the publication, our default goes without it. In the tables
+below their fairness does not follow the knob. Erratic models do not harm a FAUC whose frontier is chosen on
 the test rows, since the best of twenty count; they help nobody who must choose a value beforehand. How fast each is:
 [benchmarks.md](benchmarks.md).
 
@@ -120,19 +120,18 @@ def fit_reference(task: str, split: int, name: str) -> Curve:
     problem = load_problem(dataset)
     rows = split_rows(problem, dataset, split)
     y, group = problem.y[rows.train].astype(int), problem.attributes[attribute]
-    s = (group[rows.train] == np.unique(group)[1]).astype(float)
+    s = (group == np.unique(group)[1]).astype(float)
     values = _values(REFERENCES[name])
     fit: Callable[[float], Column]
     if name == "FAGTB on scikit-learn trees":
 
         def fit(value: float) -> Column:
-            return fagtb_on_sklearn_trees(problem.X[rows.train], y, s, value)(problem.X[rows.test])
+            return fagtb_on_sklearn_trees(problem.X[rows.train], y, s[rows.train], value)(problem.X[rows.test])
     elif name == "AIF360's adversarial":
         X = problem.without[attribute]  # AIF360 adds the attribute to the features by itself
-        known = (group[rows.test] == np.unique(group)[1]).astype(float)
 
         def fit(value: float) -> Column:
-            return aif360_net(X[rows.train], y, s, value)(X[rows.test], known)
+            return aif360_net(X[rows.train], y, s[rows.train], value)(X[rows.test], s[rows.test])
     else:
         Z, own = standardised(problem.X, rows.train), AdversarialDebiasing()
         settings = {"epochs": own.epochs, "batch": BATCH, "hidden": own.hidden_units}
@@ -187,7 +186,9 @@ def _difference(ours: Sequence[Curve], theirs: Sequence[Curve]) -> str:
 def _shown(values: Sequence[float], *, signed: bool = False) -> str:
     if len(values) > 1:
         found = estimate(np.asarray(values))
-        return "" if found is None else ("+" if signed and found.mean > 0 else "") + show(found)
+        if found is not None and signed:
+            return f"{found.mean:+.4f} ({found.error:.4f})"
+        return "" if found is None else show(found)
     return "".join(f"{value:{'+' if signed else ''}.4f}" for value in values)
 
 

@@ -65,4 +65,4 @@ def _name(check: Any) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "check"), _cases())
 def test_scikit_learn_check(estimator: Any, check: Any) -> None:
-    check(estimator)
+    check(estimator)  # asserts by itself

@@ -72,4 +72,4 @@ def _cases():
 @pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "check"), _cases())
 def test_scikit_learn_check(estimator, check):
-    check(estimator)
+    check(estimator)  # asserts by itself

@@ -47,7 +47,7 @@ def figures(y, scores, group, weight):
     ]
 
 
-def same(found, expected):
+def assert_same(found, expected):
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-12)
 
@@ -69,7 +69,7 @@ class TestForms:
             LABELS[group_form](group),
             WEIGHTS[weight_form](weight),
         )
-        same(figures(*given_forms), figures(y, scores, group, weight))
+        assert_same(figures(*given_forms), figures(y, scores, group, weight))
 
     @pytest.mark.parametrize("form", MATRICES)
     def test_of_precomputed_predictions(self, form):
@@ -107,9 +107,9 @@ class TestForms:
             one = (MATRICES | SPARSE)[form](levels[:, [column]])
             if form.startswith("dict"):
                 one = next(iter(one.values()))
-            same([ff.taf_curve(one, accuracy).fairness], [ff.taf_curve(levels[:, column], accuracy).fairness])
+            assert_same([ff.taf_curve(one, accuracy).fairness], [ff.taf_curve(levels[:, column], accuracy).fairness])
         if form not in SPARSE and not form.startswith(("polars", "pyarrow", "pandas")):
-            same([ff.composite_fauc(MATRICES[form](levels), accuracy)], [expected])
+            assert_same([ff.composite_fauc(MATRICES[form](levels), accuracy)], [expected])
 
     @pytest.mark.parametrize("parameter", ["y_preds", "sensitive_features"])
     def test_a_column_name_twice_is_refused_everywhere(self, parameter):

@@ -216,20 +216,22 @@ class FAGTB(FairLearner):
         xgb = require("xgboost", extra="learners", purpose=_PURPOSE)
         if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1:
             raise InvalidInputError(f"n_estimators must be an int of at least 1; got {self.n_estimators!r}")
-        self._step()
+        step = self._step()
         seed_sequence(self.random_state)
         missing = 0.0 if np.mean(problem.X == 0.0) > _SPARSE_SHARE else np.nan
         data = xgb.QuantileDMatrix(problem.X, max_bin=self.max_bin, missing=missing, nthread=1)
         chunks = np.array_split(np.arange(len(values)), min(effective_n_jobs(self.n_jobs), len(values)))
         threads = Parallel(n_jobs=len(chunks), prefer="threads", require="sharedmem")
-        boosters = threads(delayed(self._boost)(xgb, data, problem, values[c], c[0] == 0) for c in chunks)
+        boosters = threads(delayed(self._boost)(xgb, data, problem, values[c], step, c[0] == 0) for c in chunks)
         index = tuple((b, output) for b, chunk in enumerate(chunks) for output in range(len(chunk)))
         return BoosterCore(tuple(boosters), index, _prior(problem.y), missing)
 
-    def _boost(self, xgb: Any, data: Any, problem: FairProblem, values: NDArray[np.float64], show: bool) -> Any:
+    def _boost(
+        self, xgb: Any, data: Any, problem: FairProblem, values: NDArray[np.float64], step: float, show: bool
+    ) -> Any:
         """Grow the trees of some values; XGBoost sees one model with an output for each."""
         booster = xgb.Booster(self._parameters(len(values)), [data])
-        adversaries = [_Adversaries(problem, self._step()) for _ in values]
+        adversaries = [_Adversaries(problem, step) for _ in values]
         y, prior = problem.y.astype(np.float32), np.float32(_prior(problem.y))
         gradient = np.empty((len(y), len(values)), dtype=np.float32, order="F")
         hessian = np.empty_like(gradient)
