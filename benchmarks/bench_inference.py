@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from fairfrontier import StepWeight, fauc_score
-from fairfrontier.quantify.inference import fauc_interval
+from fairfrontier.quantify._inference import fauc_interval
 
 from ._common import Row, race
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeRegressor
 
-from fairfrontier.benchmark.tasks import load_problem, split_rows
+from fairfrontier.benchmark._tasks import load_problem, split_rows
 from fairfrontier.learners import FAGTB, AdversarialDebiasing, MinipatchTrees
 
 from ._common import Row

@@ -8,8 +8,8 @@ import numpy as np
 
 import fairfrontier as ff
 from fairfrontier._validation import attributes
-from fairfrontier.metrics.contrasts import build_contrasts
-from fairfrontier.optimize.decisions import decision_path
+from fairfrontier.metrics._contrasts import build_contrasts
+from fairfrontier.optimize._decision_path import decision_path
 
 from ._common import Row, duration, race
 

@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from fairfrontier import StepWeight, fauc, tradeoff_points
-from fairfrontier.benchmark.records import read_collection, write_atomically
-from fairfrontier.benchmark.summary import estimate, paper_figures
-from fairfrontier.benchmark.tables import markdown_rows, show
-from fairfrontier.benchmark.tasks import TASKS, load_problem, split_rows
+from fairfrontier.benchmark._records import read_collection, write_atomically
+from fairfrontier.benchmark._summary import estimate, paper_figures
+from fairfrontier.benchmark._tables import markdown_rows, show
+from fairfrontier.benchmark._tasks import TASKS, load_problem, split_rows
 from fairfrontier.learners import FAGTB, AdversarialDebiasing, Reductions
 
 from .bench_learners import BATCH, aif360_net, fagtb_on_sklearn_trees, fairlearn_net, standardised

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 import fairfrontier as ff
 from fairfrontier import datasets
 from fairfrontier.learners import MinipatchTrees, classifier_zoo, forest_trees, kitchen_sink
-from fairfrontier.learners.zoo import fit_models
+from fairfrontier.learners._zoo import fit_models
 
 WEIGHT = ff.StepWeight(0.8)
 FORMS = {

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import fairfrontier as ff
 from fairfrontier.datasets import design_matrix, load_compas
 from fairfrontier.learners import forest_trees, kitchen_sink
-from fairfrontier.learners.zoo import fit_models
+from fairfrontier.learners._zoo import fit_models
 
 WEIGHT = ff.StepWeight(0.8)
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#6A6A6A"

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from fairfrontier.chunks import iterable_chunks
-from fairfrontier.optimize.chunked import statistics_from_chunks
+from fairfrontier.optimize._chunked import statistics_from_chunks
 
 ROWS = (10**4, 10**5, 10**6, 10**7)
 MODELS = (4, 12, 40, 120, 400, 1200, 4000)

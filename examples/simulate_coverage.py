@@ -18,10 +18,10 @@ import numpy as np
 from scipy.stats import norm
 
 import fairfrontier as ff
-from fairfrontier.identify.points import points_from_rates
-from fairfrontier.quantify.bands import taf_bands
-from fairfrontier.quantify.honest import honest_taf
-from fairfrontier.quantify.inference import compare_fauc, fauc_interval
+from fairfrontier.identify._points import points_from_rates
+from fairfrontier.quantify._bands import taf_bands
+from fairfrontier.quantify._honest import honest_taf
+from fairfrontier.quantify._inference import compare_fauc, fauc_interval
 
 SHARE_OF_GROUP = 0.4
 POSITIVE_RATE = np.array([0.35, 0.20])

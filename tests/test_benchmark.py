@@ -9,12 +9,12 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 
 from fairfrontier.benchmark import TASKS, Cell, Listener, Record, RecordStore, Request, read_collection, reproduce
-from fairfrontier.benchmark.families import Predictions, SplitData, family_key, read_predictions, write_predictions
-from fairfrontier.benchmark.measure import run_cell
-from fairfrontier.benchmark.methods import ROWS
-from fairfrontier.benchmark.runner import plan_cells, unfinished
-from fairfrontier.benchmark.settings import TINY
-from fairfrontier.benchmark.tasks import DATASETS, load_problem, seed_of, split_rows
+from fairfrontier.benchmark._families import Predictions, SplitData, family_key, read_predictions, write_predictions
+from fairfrontier.benchmark._measure import run_cell
+from fairfrontier.benchmark._methods import ROWS
+from fairfrontier.benchmark._runner import plan_cells, unfinished
+from fairfrontier.benchmark._settings import TINY
+from fairfrontier.benchmark._tasks import DATASETS, load_problem, seed_of, split_rows
 from fairfrontier.exceptions import DataFileError, InvalidInputError
 
 from . import reference

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfrontier import tradeoff_points
-from fairfrontier.benchmark.lottery import spread
+from fairfrontier.benchmark._lottery import spread
 
 
 @given(seed=st.integers(0, 10_000), p=st.integers(1, 30), n=st.integers(1, 25))

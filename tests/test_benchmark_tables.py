@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from fairfrontier.benchmark import Record, summarise
-from fairfrontier.benchmark.figures import STYLES, draw, mean_curve, save_figures
-from fairfrontier.benchmark.methods import ROWS
-from fairfrontier.benchmark.summary import cpu_seconds, paper_figures
-from fairfrontier.benchmark.tables import comparison_markdown, latex, markdown, notes, short, to_csv
+from fairfrontier.benchmark._figures import STYLES, draw, mean_curve, save_figures
+from fairfrontier.benchmark._methods import ROWS
+from fairfrontier.benchmark._summary import cpu_seconds, paper_figures
+from fairfrontier.benchmark._tables import comparison_markdown, latex, markdown, notes, short, to_csv
 
 
 def record(method, split, fauc, *, task="default-gender", best=0.82, **changes):

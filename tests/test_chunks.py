@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import fairfrontier as ff
 from fairfrontier.chunks import array_chunks, file_chunks, iterable_chunks
 from fairfrontier.exceptions import DataFileError, GroupError, InvalidInputError
-from fairfrontier.identify.chunked import points_from_chunks
+from fairfrontier.identify._chunked import points_from_chunks
 
 MEASURES = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 ACCURACIES = ("accuracy", "balanced_accuracy", "brier", "r2", "exp_mse")

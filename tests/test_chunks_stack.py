@@ -8,9 +8,9 @@ from sklearn.model_selection import KFold, PredefinedSplit
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StackStatistics
 from fairfrontier.chunks import array_chunks, file_chunks, iterable_chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.identify.points import contrasts_for_fit
-from fairfrontier.optimize.chunked import statistics_from_chunks
-from fairfrontier.optimize.moments import hashed_folds
+from fairfrontier.identify._points import contrasts_for_fit
+from fairfrontier.optimize._chunked import statistics_from_chunks
+from fairfrontier.optimize._moments import hashed_folds
 
 NAMES = tuple(f"{'forest' if j < 8 else 'zoo'}/{j}" for j in range(12))
 

@@ -21,7 +21,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier.chunks import dask_chunks
 from fairfrontier.exceptions import ClusterError, GroupError, InvalidInputError
-from fairfrontier.optimize.chunked import statistics_from_chunks
+from fairfrontier.optimize._chunked import statistics_from_chunks
 
 N, K = 1200, 6
 

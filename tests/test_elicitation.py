@@ -8,7 +8,7 @@ import pytest
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify.elicitation import (
+from fairfrontier.quantify._elicitation import (
     _RIDGE,
     _ROUGHNESS,
     _SCALE,
@@ -20,7 +20,7 @@ from fairfrontier.quantify.elicitation import (
     fit_masses,
     levels_of,
 )
-from fairfrontier.quantify.questions import Questionnaire, simple_curves
+from fairfrontier.quantify._questions import Questionnaire, simple_curves
 
 FAIR = ff.taf_curve([1.0], [0.8])
 SHARP = ff.taf_curve([0.7, 1.0], [0.9, 0.6])

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairfrontier as ff
-from fairfrontier.identify.points import points_from_rates
-from fairfrontier.metrics.contrasts import RowSets
+from fairfrontier.identify._points import points_from_rates
+from fairfrontier.metrics._contrasts import RowSets
 
 from . import reference
 

@@ -21,10 +21,10 @@ ABOVE_BASE = {
     "optimize": CORE_LAYERS,
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "datasets"),
-    "persistence": (*CORE_LAYERS, "optimize", "learners"),
+    "_persistence": (*CORE_LAYERS, "optimize", "learners"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
-    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "adapters"),
-    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "persistence", "adapters", "benchmark"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
+    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark"),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (
@@ -110,7 +110,7 @@ def test_nothing_optional_is_imported_at_load():
     ("place", "code", "problems"),
     [
         ("metrics/a.py", "from fairfrontier.identify import points", 1),
-        ("metrics/a.py", "def f():\n    import fairfrontier.quantify.fauc", 1),
+        ("metrics/a.py", "def f():\n    import fairfrontier.quantify._fauc", 1),
         ("metrics/a.py", "from fairfrontier import taf_curve", 1),
         ("metrics/a.py", "from fairfrontier import _validation as validate", 0),
         ("metrics/a.py", "from ..identify import points", 1),

@@ -6,7 +6,8 @@ from fairlearn import metrics as fairlearn_metrics
 from sklearn import metrics as sklearn_metrics
 
 import fairfrontier as ff
-from fairfrontier.metrics import MEASURES, build_contrasts, cell_sums, cells
+from fairfrontier.metrics import MEASURES, build_contrasts, cell_sums
+from fairfrontier.metrics import _cells as cells
 
 from . import reference
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
-from fairfrontier.optimize.folds import assign_folds, train_test
+from fairfrontier.optimize._folds import assign_folds, train_test
 
 N = 400
 
@@ -300,7 +300,7 @@ class TestBaseModels:
         model = FairStacksClassifier(MODELS, alpha=5.0, cv=4, random_state=3)
         model.fit(rows["X"], rows["y"], sensitive_features=rows["sex"])
         from fairfrontier._validation import attributes
-        from fairfrontier.metrics.contrasts import build_contrasts
+        from fairfrontier.metrics._contrasts import build_contrasts
 
         contrasts = build_contrasts("demographic_parity", label=rows["y"] == 1, attributes=attributes(rows["sex"], N))
         H = np.empty((N, 4))

@@ -10,11 +10,11 @@ from sklearn.linear_model import LogisticRegression
 from fairfrontier import FairStacksClassifier
 from fairfrontier._validation import attributes
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
-from fairfrontier.metrics.contrasts import build_contrasts
-from fairfrontier.optimize.data import StackData
-from fairfrontier.optimize.newton import LogisticSolver
-from fairfrontier.optimize.problem import ConstrainedProblem
-from fairfrontier.optimize.qp import HingeSolver
+from fairfrontier.metrics._contrasts import build_contrasts
+from fairfrontier.optimize._data import StackData
+from fairfrontier.optimize._newton import LogisticSolver
+from fairfrontier.optimize._problem import ConstrainedProblem
+from fairfrontier.optimize._qp import HingeSolver
 
 
 def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=False, offset=0.0):

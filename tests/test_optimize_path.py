@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from fairfrontier._validation import attributes
 from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
-from fairfrontier.metrics.contrasts import build_contrasts
+from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import StackStatistics, solve_stack
-from fairfrontier.optimize.path import RidgeFactor, paper_penalties, signed_targets
+from fairfrontier.optimize._ridge_path import RidgeFactor, paper_penalties, signed_targets
 
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 

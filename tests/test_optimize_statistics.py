@@ -11,11 +11,11 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from fairfrontier import taf_curve
 from fairfrontier._validation import attributes
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.metrics.contrasts import build_contrasts
+from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import StackStatistics
-from fairfrontier.optimize.data import StackData
-from fairfrontier.optimize.decisions import decision_path
-from fairfrontier.optimize.folds import assign_folds, train_test
+from fairfrontier.optimize._data import StackData
+from fairfrontier.optimize._decision_path import decision_path
+from fairfrontier.optimize._folds import assign_folds, train_test
 
 
 def rows(seed, *, n=200, k=5, groups=3, fairness="equalized_odds", weighted=True, offset=50.0):

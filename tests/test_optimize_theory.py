@@ -5,7 +5,7 @@ import pytest
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize.theory import certify, generalization_bound, score_decision_diagnostics
+from fairfrontier.optimize._theory import certify, generalization_bound, score_decision_diagnostics
 
 
 def slack_word_by_word(n1, n2, p, delta):

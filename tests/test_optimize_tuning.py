@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
 from fairfrontier._validation import attributes
-from fairfrontier.metrics.contrasts import build_contrasts
+from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import solve_stack
-from fairfrontier.optimize.data import StackData
-from fairfrontier.optimize.evidence import evidence_of_directions, evidence_scales
-from fairfrontier.optimize.folds import assign_folds, train_test
-from fairfrontier.optimize.path import RidgeFactor, paper_penalties
-from fairfrontier.optimize.tuning import RAY, place, tune
-from fairfrontier.optimize.validation import RowsValidation
+from fairfrontier.optimize._cross_validation import RowsValidation
+from fairfrontier.optimize._data import StackData
+from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
+from fairfrontier.optimize._folds import assign_folds, train_test
+from fairfrontier.optimize._ridge_path import RidgeFactor, paper_penalties
+from fairfrontier.optimize._tuning import RAY, place, tune
 from fairfrontier.quantify import StepWeight
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairfrontier as ff
-from fairfrontier.quantify.weights import as_weight
+from fairfrontier.quantify._weights import as_weight
 
 from . import reference
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 import fairfrontier as ff
-from fairfrontier.identify.points import points_from_rates
-from fairfrontier.metrics.contrasts import RowSets
+from fairfrontier.identify._points import points_from_rates
+from fairfrontier.metrics._contrasts import RowSets
 
 from . import reference
 

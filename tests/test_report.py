@@ -15,7 +15,7 @@ import fairfrontier as ff
 from fairfrontier._csv import plain_number, to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
-from fairfrontier.report.words import plain
+from fairfrontier.report._words import plain
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",

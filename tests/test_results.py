@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 from fairfrontier import StepWeight, fauc, taf_curve
-from fairfrontier.benchmark.families import SplitData
-from fairfrontier.benchmark.measure import honest_fauc, run_cell
-from fairfrontier.benchmark.records import DONE, Record, read_collection
-from fairfrontier.benchmark.settings import FULL
-from fairfrontier.benchmark.tables import short
+from fairfrontier.benchmark._families import SplitData
+from fairfrontier.benchmark._measure import honest_fauc, run_cell
+from fairfrontier.benchmark._records import DONE, Record, read_collection
+from fairfrontier.benchmark._settings import FULL
+from fairfrontier.benchmark._tables import short
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -6,7 +6,7 @@ import pytest
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify.sensitivity import SensitivityDisplay, fauc_sensitivity
+from fairfrontier.quantify._sensitivity import SensitivityDisplay, fauc_sensitivity
 
 mpl.use("Agg")
 

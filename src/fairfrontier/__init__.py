@@ -8,6 +8,10 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 """
 
 from fairfrontier import adapters, chunks, datasets, exceptions, learners
+from fairfrontier._persistence import (
+    load,
+    save,
+)
 from fairfrontier._version import __version__
 from fairfrontier.adapters import make_fauc_scorer
 from fairfrontier.identify import (
@@ -17,20 +21,23 @@ from fairfrontier.identify import (
     taf_curve,
     tradeoff_points,
 )
-from fairfrontier.identify.chunked import points_from_chunks
+from fairfrontier.identify._chunked import points_from_chunks
 from fairfrontier.optimize import (
+    Certificate,
+    DecisionPath,
+    Draw,
     FairPath,
     FairStacksClassifier,
     FairStacksRegressor,
+    GeneralizationBound,
+    MixtureReport,
     RandomizedMixture,
+    ScoreDecisionDiagnostics,
     StackStatistics,
     certify,
     generalization_bound,
     score_decision_diagnostics,
-)
-from fairfrontier.persistence import (
-    load,
-    save,
+    solve_stack,
 )
 from fairfrontier.quantify import (
     Choice,
@@ -40,6 +47,7 @@ from fairfrontier.quantify import (
     FAUCSensitivity,
     PointWeight,
     PowerWeight,
+    Question,
     Questionnaire,
     Requirement,
     SensitivityDisplay,
@@ -56,12 +64,16 @@ from fairfrontier.quantify import (
     fauc_score,
     fauc_sensitivity,
     fit_answers,
+    honest_curve,
     honest_taf,
     taf_bands,
 )
 
 __all__ = [
+    "Certificate",
     "Choice",
+    "DecisionPath",
+    "Draw",
     "Elicitation",
     "FAUCComparison",
     "FAUCInterval",
@@ -69,11 +81,15 @@ __all__ = [
     "FairPath",
     "FairStacksClassifier",
     "FairStacksRegressor",
+    "GeneralizationBound",
+    "MixtureReport",
     "PointWeight",
     "PowerWeight",
+    "Question",
     "Questionnaire",
     "RandomizedMixture",
     "Requirement",
+    "ScoreDecisionDiagnostics",
     "SensitivityDisplay",
     "StackStatistics",
     "StepWeight",
@@ -99,6 +115,7 @@ __all__ = [
     "fauc_sensitivity",
     "fit_answers",
     "generalization_bound",
+    "honest_curve",
     "honest_taf",
     "learners",
     "load",
@@ -106,6 +123,7 @@ __all__ = [
     "points_from_chunks",
     "save",
     "score_decision_diagnostics",
+    "solve_stack",
     "taf_bands",
     "taf_curve",
     "tradeoff_points",

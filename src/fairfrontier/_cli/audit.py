@@ -10,7 +10,7 @@ from fairfrontier._cli.interval import fauc_bounds
 from fairfrontier._cli.request import Request, read, settings_of
 from fairfrontier._cli.stacking import family_name, trial
 from fairfrontier.report import evaluate, frontier_csv, points_csv, render_html, summarise
-from fairfrontier.report.words import plain
+from fairfrontier.report._words import plain
 
 OUTPUTS = ("report.html", "points.csv", "frontier.csv", "summary.json")
 

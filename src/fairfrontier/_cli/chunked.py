@@ -31,11 +31,11 @@ from fairfrontier._columns import factorize_objects
 from fairfrontier._validation import FloatArray, number
 from fairfrontier.chunks import Chunk, Chunks, file_chunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.chunked import keyed_sums
+from fairfrontier.identify._chunked import keyed_sums
 from fairfrontier.metrics import ACCURACY_MEASURES
-from fairfrontier.metrics.keyed import KeyedSums
-from fairfrontier.optimize.moments import hashed_folds
-from fairfrontier.quantify.weights import Weight
+from fairfrontier.metrics._keyed import KeyedSums
+from fairfrontier.optimize._moments import hashed_folds
+from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Evaluation, evaluate_sums, summarise
 
 _NO_INTERVAL = "There is no confidence interval: resampling needs all rows in memory, and the file was read in chunks."

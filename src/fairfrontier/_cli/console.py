@@ -11,8 +11,8 @@ from rich.text import Text
 
 from fairfrontier._cli.text import printable
 from fairfrontier.datasets import describe_all
-from fairfrontier.report.summarise import best_at
-from fairfrontier.report.words import Piece, accuracy, level
+from fairfrontier.report._summarise import best_at
+from fairfrontier.report._words import Piece, accuracy, level
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)

@@ -18,15 +18,15 @@ from fairfrontier._cli.audit import OUTPUTS
 from fairfrontier._cli.stacking import FAMILY, path_names
 from fairfrontier._extras import require
 from fairfrontier.datasets import design_matrix, load_adult
-from fairfrontier.identify.display import TAFDisplay
-from fairfrontier.identify.points import CONSTANT
+from fairfrontier.identify._display import TAFDisplay
+from fairfrontier.identify._points import CONSTANT
 from fairfrontier.learners import MinipatchTrees, fit_models, kitchen_sink
-from fairfrontier.optimize.fairstacks import FairStacksClassifier
-from fairfrontier.quantify.fauc import fauc
-from fairfrontier.quantify.inference import fauc_interval
-from fairfrontier.quantify.weights import StepWeight
+from fairfrontier.optimize._fairstacks import FairStacksClassifier
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._inference import fauc_interval
+from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
-from fairfrontier.report.summarise import join_points
+from fairfrontier.report._summarise import join_points
 
 DEMO_OUTPUTS = (*OUTPUTS, "taf.png")
 WEIGHT = StepWeight(0.8)

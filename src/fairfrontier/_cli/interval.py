@@ -6,8 +6,8 @@ import numpy as np
 
 from fairfrontier._cli.read import AuditData
 from fairfrontier._validation import IntArray
-from fairfrontier.quantify.inference import fauc_interval
-from fairfrontier.quantify.weights import Weight
+from fairfrontier.quantify._inference import fauc_interval
+from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Evaluation
 
 # Models that are resampled at the most: the nearest to the frontier.

@@ -1,7 +1,7 @@
 """Option values that are more than a word or a number."""
 
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify.weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
+from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 
 _FORMS = "'uniform', 'step:0.8', 'power:2:0.8' or 'point:0.9'"
 

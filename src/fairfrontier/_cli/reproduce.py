@@ -44,7 +44,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's tables and figures; start it again to go on where it was stopped."""
     from fairfrontier.benchmark import Request
-    from fairfrontier.benchmark.reproduce import TABLES
+    from fairfrontier.benchmark._reproduce import TABLES
 
     check_output(out, (), force=True)
     count = (2 if quick else 10) if splits is None else splits
@@ -77,7 +77,7 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...]:
 def run_shown(request: "Request", console: Console) -> list[Path]:
     """Run a request and show how it goes: a live display on a terminal, one line a cell elsewhere."""
     from fairfrontier.benchmark import Listener, reproduce
-    from fairfrontier.benchmark.runner import unfinished
+    from fairfrontier.benchmark._runner import unfinished
 
     cells = request.cells()
     left = cells if request.redo else unfinished(cells, request.place)
@@ -119,8 +119,8 @@ class _Lines:
 
 def fauc_table(records: Iterable["Record"], name: str) -> Table:
     """Return the table of FAUC so far: means over the splits that are done."""
-    from fairfrontier.benchmark.summary import summarise
-    from fairfrontier.benchmark.tables import AWARE, TITLES, column_title, short
+    from fairfrontier.benchmark._summary import summarise
+    from fairfrontier.benchmark._tables import AWARE, TITLES, column_title, short
 
     summary = summarise(records, name)
     table = Table(title=f"FAUC so far: {TITLES[name]}", title_justify="left", title_style="bold", box=None)

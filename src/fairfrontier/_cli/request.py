@@ -10,7 +10,7 @@ from fairfrontier._cli.tables import open_file, shown
 from fairfrontier._validation import number, one_of
 from fairfrontier.exceptions import GroupError
 from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
-from fairfrontier.quantify.weights import Weight
+from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Settings
 
 

@@ -8,12 +8,12 @@ from fairfrontier._cli.interval import fauc_bounds
 from fairfrontier._cli.request import Request, read, settings_of
 from fairfrontier._cli.stacking import FittedStack, Operating, family_name, fit_stack
 from fairfrontier._csv import to_csv
+from fairfrontier._persistence import save
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.persistence import save
-from fairfrontier.quantify.weights import Weight
+from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import summarise
-from fairfrontier.report.words import Piece, accuracy, best_model, figure, level, text
+from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
 
 STACK_OUTPUTS = (*OUTPUTS, "weights.csv", "model.skops")
 

@@ -11,12 +11,12 @@ from fairfrontier._cli.read import AuditData
 from fairfrontier._cli.request import Request
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.points import contrasts_for_fit
+from fairfrontier.identify._points import contrasts_for_fit
 from fairfrontier.metrics import ACCURACY_MEASURES
-from fairfrontier.optimize.fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize.folds import assign_folds
-from fairfrontier.optimize.path import FairPath
-from fairfrontier.quantify.weights import PointWeight, Weight
+from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.optimize._folds import assign_folds
+from fairfrontier.optimize._ridge_path import FairPath
+from fairfrontier.quantify._weights import PointWeight, Weight
 from fairfrontier.report import Evaluation, evaluate
 
 FAMILY = "fair stack"

@@ -11,7 +11,7 @@ from fairfrontier._columns import factorize_objects
 from fairfrontier._validation import FloatArray
 from fairfrontier.chunks import Chunk
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics.keyed import KeyedCells, KeyedSums
+from fairfrontier.metrics._keyed import KeyedCells, KeyedSums
 
 _COMPLETE = np.iinfo(np.int64).max
 

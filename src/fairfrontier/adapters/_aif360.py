@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairfrontier._validation import FloatArray
 from fairfrontier.adapters._request import is_a
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 
 
 @dataclass(frozen=True, eq=False)

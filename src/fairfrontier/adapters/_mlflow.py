@@ -11,10 +11,10 @@ import numpy as np
 from fairfrontier._csv import to_csv
 from fairfrontier._extras import require
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.frontier import TAFCurve
-from fairfrontier.identify.points import TradeoffPoints
-from fairfrontier.quantify.fauc import fauc
-from fairfrontier.quantify.weights import Weight, as_weight
+from fairfrontier.identify._frontier import TAFCurve
+from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._weights import Weight, as_weight
 
 _LONGEST_PARAM = 500  # the shortest limit that tracking servers have had
 _PREFIX = re.compile(r"[A-Za-z0-9_-]+")

@@ -9,9 +9,9 @@ import numpy as np
 from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit, _search
 from fairfrontier.adapters._request import Columns, Request, is_a, package_of
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
-from fairfrontier.metrics.accuracy import Accuracy
-from fairfrontier.metrics.contrasts import Fairness
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._accuracy import Accuracy
+from fairfrontier.metrics._contrasts import Fairness
 
 Reader = Callable[[Any, Request], Columns]
 

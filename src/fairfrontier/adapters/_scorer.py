@@ -11,11 +11,11 @@ from fairfrontier.adapters._models import points
 from fairfrontier.adapters._request import is_a
 from fairfrontier.adapters._scikit import regresses
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
-from fairfrontier.metrics.accuracy import Accuracy
-from fairfrontier.metrics.contrasts import Fairness
-from fairfrontier.quantify.fauc import fauc
-from fairfrontier.quantify.weights import Weight, as_weight
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._accuracy import Accuracy
+from fairfrontier.metrics._contrasts import Fairness
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._weights import Weight, as_weight
 
 
 class FAUCScorer:

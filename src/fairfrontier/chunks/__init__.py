@@ -3,10 +3,10 @@
 Everything that fairfrontier computes from chunks is a sum over them, so one object, `Chunks`, serves them all.
 """
 
-from fairfrontier.chunks.chunk import Chunk
-from fairfrontier.chunks.cluster import dask_chunks, is_dask
-from fairfrontier.chunks.files import file_chunks, file_schema
-from fairfrontier.chunks.source import Chunks, array_chunks, iterable_chunks
+from fairfrontier.chunks._dask import dask_chunks, is_dask
+from fairfrontier.chunks._files import file_chunks, file_schema
+from fairfrontier.chunks._rows import Chunk
+from fairfrontier.chunks._source import Chunks, array_chunks, iterable_chunks
 
 __all__ = [
     "Chunk",

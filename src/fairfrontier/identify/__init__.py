@@ -1,7 +1,7 @@
 """Identify the frontier: the points of the models, the TAF curve and its hulls, and their picture."""
 
-from fairfrontier.identify.display import TAFDisplay
-from fairfrontier.identify.frontier import TAFCurve, taf_curve
-from fairfrontier.identify.points import TradeoffPoints, tradeoff_points
+from fairfrontier.identify._display import TAFDisplay
+from fairfrontier.identify._frontier import TAFCurve, taf_curve
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 
 __all__ = ["TAFCurve", "TAFDisplay", "TradeoffPoints", "taf_curve", "tradeoff_points"]

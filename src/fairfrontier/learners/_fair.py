@@ -14,7 +14,7 @@ from fairfrontier._validation import Attribute, attributes, number, one_of
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
 from fairfrontier.learners._inputs import features, features_and_labels
-from fairfrontier.metrics.contrasts import MEASURES
+from fairfrontier.metrics._contrasts import MEASURES
 
 
 class Core(Protocol):

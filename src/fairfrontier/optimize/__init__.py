@@ -1,19 +1,31 @@
 """Optimize the frontier: stack the models under a bias constraint."""
 
-from fairfrontier.optimize.decisions import DecisionPath
-from fairfrontier.optimize.fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize.mixture import RandomizedMixture
-from fairfrontier.optimize.path import FairPath
-from fairfrontier.optimize.solve import solve_stack
-from fairfrontier.optimize.statistics import StackStatistics
-from fairfrontier.optimize.theory import certify, generalization_bound, score_decision_diagnostics
+from fairfrontier.optimize._decision_path import DecisionPath
+from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
+from fairfrontier.optimize._ridge_path import FairPath
+from fairfrontier.optimize._solve import solve_stack
+from fairfrontier.optimize._statistics import StackStatistics
+from fairfrontier.optimize._theory import (
+    Certificate,
+    GeneralizationBound,
+    ScoreDecisionDiagnostics,
+    certify,
+    generalization_bound,
+    score_decision_diagnostics,
+)
 
 __all__ = [
+    "Certificate",
     "DecisionPath",
+    "Draw",
     "FairPath",
     "FairStacksClassifier",
     "FairStacksRegressor",
+    "GeneralizationBound",
+    "MixtureReport",
     "RandomizedMixture",
+    "ScoreDecisionDiagnostics",
     "StackStatistics",
     "certify",
     "generalization_bound",

@@ -1,14 +1,14 @@
 """Quantify the frontier: weights, FAUC, how sure we are of it, and the weights that people hold."""
 
-from fairfrontier.quantify.bands import TAFBands, taf_bands
-from fairfrontier.quantify.composite import composite_fauc
-from fairfrontier.quantify.elicitation import Choice, Elicitation, Requirement, elicit_weight, fit_answers
-from fairfrontier.quantify.fauc import fauc, fauc_score
-from fairfrontier.quantify.honest import honest_taf
-from fairfrontier.quantify.inference import FAUCComparison, FAUCInterval, compare_fauc, fauc_interval
-from fairfrontier.quantify.questions import Questionnaire
-from fairfrontier.quantify.sensitivity import FAUCSensitivity, SensitivityDisplay, fauc_sensitivity
-from fairfrontier.quantify.weights import (
+from fairfrontier.quantify._bands import TAFBands, taf_bands
+from fairfrontier.quantify._composite import composite_fauc
+from fairfrontier.quantify._elicitation import Choice, Elicitation, Requirement, elicit_weight, fit_answers
+from fairfrontier.quantify._fauc import fauc, fauc_score
+from fairfrontier.quantify._honest import honest_curve, honest_taf
+from fairfrontier.quantify._inference import FAUCComparison, FAUCInterval, compare_fauc, fauc_interval
+from fairfrontier.quantify._questions import Question, Questionnaire
+from fairfrontier.quantify._sensitivity import FAUCSensitivity, SensitivityDisplay, fauc_sensitivity
+from fairfrontier.quantify._weights import (
     PointWeight,
     PowerWeight,
     StepWeight,
@@ -25,6 +25,7 @@ __all__ = [
     "FAUCSensitivity",
     "PointWeight",
     "PowerWeight",
+    "Question",
     "Questionnaire",
     "Requirement",
     "SensitivityDisplay",
@@ -41,6 +42,7 @@ __all__ = [
     "fauc_score",
     "fauc_sensitivity",
     "fit_answers",
+    "honest_curve",
     "honest_taf",
     "taf_bands",
 ]

@@ -1,9 +1,9 @@
 """A report worth sharing: data → dict (`summarise`) → page (`render_html`) and tables (`points_csv`)."""
 
-from fairfrontier.report.evaluate import Evaluation, GroupCounts, evaluate, evaluate_sums
-from fairfrontier.report.html import render_html
-from fairfrontier.report.summarise import Settings, summarise
-from fairfrontier.report.tables import frontier_csv, points_csv
+from fairfrontier.report._evaluate import Evaluation, GroupCounts, evaluate, evaluate_sums
+from fairfrontier.report._html import render_html
+from fairfrontier.report._summarise import Settings, summarise
+from fairfrontier.report._tables import frontier_csv, points_csv
 
 __all__ = [
     "Evaluation",

@@ -1,0 +1,217 @@
+"""Base learners of one split: trained once, their predictions kept for every attribute, measure and stack."""
+
+import io
+import time
+import zipfile
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._records import write_atomically
+from fairfrontier.benchmark._settings import Settings
+from fairfrontier.benchmark._tasks import Problem, Split, load_problem, seed_of, split_rows
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.learners import (
+    FAGTB,
+    AdversarialDebiasing,
+    FittedModels,
+    MinipatchTrees,
+    MinipatchTreesRegressor,
+    ModelFamily,
+    Reductions,
+    classifier_zoo,
+    fit_models,
+    forest_trees,
+    regressor_zoo,
+)
+
+SHARED = ("minipatch", "forest", "zoo")
+FAIR = ("adversarial", "fagtb", "reductions")
+GROUPS = "groups"
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """What a family predicts for the two parts of a split that it was not trained on.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Models, ``family/name``.
+    ensemble, test : ndarray of shape (n, k), float32
+        Scores of class 1, or values.
+    seconds : float
+        CPU seconds of training and predicting.
+    """
+
+    names: tuple[str, ...]
+    ensemble: NDArray[np.float32]
+    test: NDArray[np.float32]
+    seconds: float
+
+
+class SplitData:
+    """One split of one data set, with the predictions of the families on it.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set.
+    split : int
+        Number of the split.
+    settings : Settings
+        Sizes of the families.
+    folder : Path or None
+        Where predictions are kept; None: only in memory.
+    on_train : callable, optional
+        Told the name of a family before it is trained.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        split: int,
+        settings: Settings,
+        folder: Path | None = None,
+        on_train: Callable[[str], None] | None = None,
+    ) -> None:
+        self.dataset, self.split, self.settings = dataset, split, settings
+        self.problem: Problem = load_problem(dataset, settings.max_rows)
+        self.rows: Split = split_rows(self.problem, dataset, split)
+        self._folder = folder
+        self._on_train = on_train
+        self._loaded: dict[str, Predictions] = {}
+
+    def family(self, name: str, attribute: str = "", fairness: str = "") -> Predictions:
+        """Return the predictions of a family; fair learners have one grid for each attribute and measure.
+
+        Parameters
+        ----------
+        name : str
+            "minipatch", "forest", "zoo", "adversarial", "fagtb", "reductions" or "groups".
+        attribute, fairness : str
+            What the fair learners are trained for.
+        """
+        key = family_key(name, attribute, fairness)
+        if key not in self._loaded:
+            path = None if self._folder is None else self._path(key)
+            found = None if path is None else read_predictions(path)
+            if found is None:
+                if self._on_train is not None:
+                    self._on_train(f"{self.dataset} split {self.split}: training {key}")
+                found = self._train(name, attribute, fairness)
+                if path is not None:
+                    write_predictions(path, found)
+            self._loaded[key] = found
+        return self._loaded[key]
+
+    def _path(self, key: str) -> Path:
+        if self._folder is None:
+            raise InvalidInputError("folder must be given to keep predictions; got None")
+        return self._folder / self.settings.name / self.dataset / f"split_{self.split:02d}" / f"{key}.npz"
+
+    def _train(self, name: str, attribute: str, fairness: str) -> Predictions:
+        start = time.process_time()
+        X, y, train = self.problem.X, self.problem.y, self.rows.train
+        seed = seed_of(self.dataset, self.split, family_key(name, attribute, fairness))
+        if name == GROUPS:
+            X = self.problem.without[attribute]
+            family: ModelFamily = _group_model(X[train], self.problem.attributes[attribute][train], seed)
+        elif name in FAIR:
+            learner = _fair_learner(name, fairness, self.settings, seed)
+            family = learner.fit_grid(
+                X[train],
+                y[train].astype(int),
+                sensitive_features=self.problem.attributes[attribute][train],
+                values=learner.default_values(self.settings.values),
+            )
+        else:
+            family = _shared_family(name, X[train], y[train], self.problem.regression, self.settings, seed)
+        ensemble, test = (
+            np.asfortranarray(family.predict_matrix(X[rows]), dtype=np.float32)
+            for rows in (self.rows.ensemble, self.rows.test)
+        )
+        return Predictions(tuple(family.names), ensemble, test, time.process_time() - start)
+
+
+def family_key(name: str, attribute: str = "", fairness: str = "") -> str:
+    """Return the file name of a family: the shared ones do not depend on attribute and measure.
+
+    Examples
+    --------
+    >>> family_key("forest", "race", "demographic_parity"), family_key("fagtb", "race", "demographic_parity")
+    ('forest', 'fagtb-race-demographic_parity')
+    """
+    if name in SHARED:
+        return name
+    if name == GROUPS:
+        return f"{name}-{attribute}"
+    if name in FAIR:
+        return f"{name}-{attribute}-{fairness}"
+    raise InvalidInputError(f"name must be one of {', '.join((*SHARED, *FAIR, GROUPS))}; got {name!r}")
+
+
+def _shared_family(
+    name: str, X: FloatArray, y: FloatArray, regression: bool, settings: Settings, seed: int
+) -> ModelFamily:
+    target = y if regression else y.astype(int)
+    if name == "minipatch":
+        trees = MinipatchTreesRegressor if regression else MinipatchTrees
+        return trees(settings.minipatch_trees, random_state=seed).fit(X, target)
+    if name == "forest":
+        return forest_trees(_forest(regression, settings, seed).fit(X, target))
+    zoo = regressor_zoo(random_state=seed) if regression else classifier_zoo(random_state=seed)
+    kept = [(n, model) for n, model in zoo if not settings.zoo or n.rpartition("/")[2] in settings.zoo]
+    return fit_models(kept, X, target)
+
+
+def _forest(regression: bool, settings: Settings, seed: int) -> Any:
+    # Leaves of ten rows: trees with pure leaves say 0 or 1, and stack worse (cross-validated on the ensemble rows).
+    if regression:
+        return RandomForestRegressor(settings.forest_trees, min_samples_leaf=3, max_features=0.33, random_state=seed)
+    return RandomForestClassifier(settings.forest_trees, min_samples_leaf=10, random_state=seed)
+
+
+def _fair_learner(name: str, fairness: str, settings: Settings, seed: int) -> Any:
+    if name == "adversarial":
+        return AdversarialDebiasing(fairness=fairness, epochs=settings.epochs, random_state=seed)
+    if name == "fagtb":
+        return FAGTB(fairness=fairness, n_estimators=settings.rounds, random_state=seed)
+    return Reductions(fairness=fairness, max_iter=settings.iterations, random_state=seed)
+
+
+def _group_model(X: FloatArray, group: Any, seed: int) -> FittedModels:
+    """Return a model of the attribute itself, for rivals that infer groups: the probability of the second value."""
+    # Balanced, because a model of a small group that never says so infers nothing.
+    model = HistGradientBoostingClassifier(max_iter=100, class_weight="balanced", random_state=seed)
+    return fit_models([("groups/hist_boosting", model)], X, group)
+
+
+def write_predictions(path: Path, predictions: Predictions) -> None:
+    """Write predictions compressed, in one step: a reader sees all of them or none."""
+    buffer = io.BytesIO()
+    np.savez_compressed(
+        buffer,
+        names=np.array(predictions.names, dtype=str),
+        ensemble=predictions.ensemble,
+        test=predictions.test,
+        seconds=np.float64(predictions.seconds),
+    )
+    write_atomically(path, buffer.getvalue())
+
+
+def read_predictions(path: Path) -> Predictions | None:
+    """Return stored predictions, or None where there are none or the file is damaged: they are then made again."""
+    try:
+        # Opened here, because NumPy leaves a damaged file open.
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
+            return Predictions(tuple(file["names"].tolist()), file["ensemble"], file["test"], float(file["seconds"]))
+    except (FileNotFoundError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError):
+        return None

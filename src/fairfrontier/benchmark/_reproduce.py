@@ -1,0 +1,196 @@
+"""Reproduce the paper's tables and figures in one folder, continuing where an earlier run stopped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairfrontier._validation import number, one_of
+from fairfrontier.benchmark._figures import save_figures
+from fairfrontier.benchmark._methods import CHAMPIONS, ROWS
+from fairfrontier.benchmark._records import Cell, Record, write_atomically
+from fairfrontier.benchmark._runner import Listener, Workplace, plan_cells, run
+from fairfrontier.benchmark._settings import FULL, SETTINGS
+from fairfrontier.benchmark._summary import TableSummary, cpu_seconds, summarise
+from fairfrontier.benchmark._tables import LABELS, TITLES, comparison_markdown, latex, markdown, notes, to_csv
+from fairfrontier.benchmark._tasks import TASKS
+from fairfrontier.exceptions import InvalidInputError
+
+TABLES = tuple(ROWS)
+_MORE_FIGURES = (
+    "fauc_honest",
+    "fauc_single",
+    "fauci",
+    "fauc_signed",
+    "accuracy_95",
+    "accuracy_99",
+    "max_accuracy",
+    "fauc_exp_mse",
+)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to reproduce.
+
+    Attributes
+    ----------
+    out : Path
+        Folder of the results: tables, figures, ``records.jsonl.gz``.
+    tables : tuple of str
+        "dp" (Table 1), "eo" (Table A1), "multi" (Table A2).
+    tasks, methods : tuple of str
+        Only these; empty: all.
+    splits : tuple of int
+        Numbers of the splits.
+    jobs : int
+        Processes.
+    settings : str
+        "full", "quick" (small families, fewer rows) or "tiny".
+    cache : Path or None
+        Folder of the single records and of base learners' predictions; None: ``.cache`` in `out`.
+    redo : bool
+        Run cells again that have a record.
+    """
+
+    out: Path
+    tables: tuple[str, ...] = TABLES
+    tasks: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    splits: tuple[int, ...] = tuple(range(10))
+    jobs: int = 1
+    settings: str = FULL.name
+    cache: Path | None = None
+    redo: bool = False
+
+    @property
+    def place(self) -> Workplace:
+        """Return where the run keeps its files."""
+        cache = self.out / ".cache" if self.cache is None else self.cache
+        return Workplace(cache / "cells", cache / "predictions", self.out / "records.jsonl.gz", self.settings)
+
+    def cells(self) -> list[Cell]:
+        """Return the cells in the order of work.
+
+        Raises
+        ------
+        InvalidInputError
+            If a table, task, method, split or the number of jobs is not one that exists, or the folder has the results
+            of other settings.
+        """
+        for table in self.tables:
+            one_of(table, TABLES, parameter="tables")
+        for task in self.tasks:
+            one_of(task, tuple(TASKS), parameter="tasks")
+        known = dict.fromkeys(key for table in self.tables for key in ROWS[table])
+        for method in self.methods:
+            one_of(method, tuple(known), parameter="methods")
+        one_of(self.settings, tuple(SETTINGS), parameter="settings")
+        number(self.jobs, parameter="jobs", low=1)
+        if not self.splits or min(self.splits) < 0:
+            raise InvalidInputError(f"splits must be one or more numbers from 0 on; got {self.splits!r}")
+        cells = plan_cells(self.tables, self.splits, self.tasks or None, self.methods or None)
+        if not cells:
+            raise InvalidInputError(
+                f"tasks and methods must leave something to do; no table of {self.tables!r} has tasks {self.tasks!r} "
+                f"and methods {self.methods!r}"
+            )
+        self._check_folder()
+        return cells
+
+    def _check_folder(self) -> None:
+        """Refuse a folder whose tables and figures, of other settings, this run would replace."""
+        others = self.place.store().others()
+        if others:
+            raise InvalidInputError(
+                f"--out must be a folder without results of other settings; {str(self.out)!r} has those of "
+                f"{', '.join(others)}, and this run is {self.settings}: choose another folder"
+            )
+
+
+def reproduce(request: Request, listener: Listener | None = None) -> list[Path]:
+    """Run what has no record yet, and write records, tables and figures.
+
+    Parameters
+    ----------
+    request : Request
+        What to reproduce, and where.
+    listener : Listener, optional
+        Told of each new record.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+    """
+    cells = request.cells()
+    try:
+        run(cells, request.place, jobs=request.jobs, listener=listener, redo=request.redo)
+    finally:
+        # Also after an interruption: what is finished is in the tables.
+        written = write_results(request)
+    return written
+
+
+def write_results(request: Request) -> list[Path]:
+    """Write the collection of records, the tables and the figures from the records on disk."""
+    store = request.place.store()
+    records = list(store.load().values())
+    if not records:
+        return []
+    store.collect()
+    written = [request.place.collection]
+    summaries = [summary for table in TABLES if (summary := summarise(records, table)).tasks]
+    folder = request.out / "tables"
+    for summary in summaries:
+        for suffix, text in (("md", _page(summary, records)), ("csv", to_csv(summary)), ("tex", latex(summary))):
+            path = folder / f"{summary.table}.{suffix}"
+            write_atomically(path, text.encode())
+            written.append(path)
+    facts = request.out / "run.md"
+    write_atomically(facts, _facts(records).encode())
+    pictures = request.out / "figures"
+    pictures.mkdir(parents=True, exist_ok=True)
+    return [*written, facts, *save_figures(summaries, pictures)]
+
+
+def _origin(records: Sequence[Record]) -> str:
+    """Return, in words, which settings records are of, and how many splits."""
+    splits = len({record.split for record in records})
+    return f"Settings: {records[0].settings}, {splits} split{'s' if splits > 1 else ''}."
+
+
+def _page(summary: TableSummary, records: Sequence[Record]) -> str:
+    """Return a table with its notes, comparisons and further figures as one Markdown page."""
+    origin = _origin([record for record in records if record.table == summary.table])
+    parts = [f"# {TITLES[summary.table]}\n", f"{origin}\n", markdown(summary), notes(summary)]
+    paired = comparison_markdown(summary)
+    if paired:
+        parts += [
+            f"## {ROWS[summary.table][CHAMPIONS[summary.table]].title} less each rival\n",
+            paired,
+            "Difference of FAUC, paired over splits (standard error); wins of the first / splits.\n",
+        ]
+    for figure in _MORE_FIGURES:
+        if any(entry.estimate(figure) is not None for entry in summary.entries.values()):
+            parts += [f"## {LABELS[figure]}\n", markdown(summary, figure)]
+    return "\n".join(parts)
+
+
+def _facts(records: Sequence[Record]) -> str:
+    """Return what the figures were made with."""
+    training, rest = cpu_seconds(records)
+    counts = {status: sum(record.status == status for record in records) for status in ("done", "failed")}
+    splits = sorted({record.split for record in records})
+    lines = [
+        "# The run\n",
+        f"- {_origin(records)}",
+        f"- Records: {counts['done']} done, {counts['failed']} failed, of splits {splits[0]} to {splits[-1]}.",
+        f"- CPU hours: {training / 3600:.2f} to train base learners, each once; {rest / 3600:.2f} for all else.",
+    ]
+    for table in TABLES:
+        own = [record for record in records if record.table == table]
+        lines.append(f"- CPU time of the table {table!r} alone: {sum(cpu_seconds(own)) / 3600:.2f} h.")
+    lines.append("- Seeds: every seed is a hash of data set, split and family; nothing else is random.")
+    used = {name: dict.fromkeys(record.versions.get(name, "") for record in records) for name in records[0].versions}
+    lines += [f"- {name}: {', '.join(sorted(values))}" for name, values in used.items()]
+    return "\n".join(lines) + "\n"

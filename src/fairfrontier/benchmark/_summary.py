@@ -1,0 +1,201 @@
+"""Records to figures: means and standard errors over splits, bounds, and paired comparisons."""
+
+import csv
+import importlib.resources
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._methods import CHAMPIONS, ROWS, Method
+from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Record
+from fairfrontier.benchmark._runner import tasks_of_table
+
+FIGURES = (
+    "fauc",
+    "fauci",
+    "fauc_signed",
+    "fauc_honest",
+    "fauc_single",
+    "fauc_exp_mse",
+    "max_accuracy",
+    "accuracy_95",
+    "accuracy_99",
+    "constant_accuracy",
+    "seconds",
+)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over splits and its standard error (NaN with one split)."""
+
+    mean: float
+    error: float
+    count: int
+
+
+def estimate(values: FloatArray) -> Estimate | None:
+    """Return the mean and standard error of values over splits; None without any.
+
+    Examples
+    --------
+    >>> estimate(np.array([0.8, 0.9]))
+    Estimate(mean=0.85..., error=0.04..., count=2)
+    """
+    if len(values) == 0:
+        return None
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+    return Estimate(float(np.mean(values)), error, len(values))
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method on one task: its records, one a split."""
+
+    method: Method
+    task: str
+    records: tuple[Record, ...]
+
+    @property
+    def done(self) -> tuple[Record, ...]:
+        """Return the records that have figures."""
+        return tuple(record for record in self.records if record.status == DONE)
+
+    @property
+    def failed(self) -> tuple[Record, ...]:
+        """Return the records of failures."""
+        return tuple(record for record in self.records if record.status == FAILED)
+
+    @property
+    def applies(self) -> bool:
+        """Tell whether the method can be used on the task."""
+        return not any(record.status == NOT_APPLICABLE for record in self.records)
+
+    def by_split(self, figure: str = "fauc") -> dict[int, float]:
+        """Return a figure of each split that has it."""
+        found = {record.split: getattr(record, figure) for record in self.done}
+        return {split: float(value) for split, value in found.items() if value is not None}
+
+    def estimate(self, figure: str = "fauc") -> Estimate | None:
+        """Return the mean and standard error of a figure over splits."""
+        return estimate(np.array(list(self.by_split(figure).values())))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Our method less a rival, paired over the splits that both have."""
+
+    task: str
+    rival: Method
+    difference: Estimate
+    wins: int
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """All entries of one table.
+
+    Attributes
+    ----------
+    table : str
+        "dp", "eo" or "multi".
+    tasks : tuple of str
+        Its columns that have records.
+    methods : tuple of Method
+        Its rows that have records: first those that are not given the attribute at prediction.
+    entries : dict
+        From (method key, task) to the Entry.
+    """
+
+    table: str
+    tasks: tuple[str, ...]
+    methods: tuple[Method, ...]
+    entries: Mapping[tuple[str, str], Entry]
+
+    def entry(self, method: Method, task: str) -> Entry:
+        """Return one method on one task."""
+        return self.entries.get((method.key, task), Entry(method, task, ()))
+
+    def splits(self, task: str, figure: str = "fauc") -> int:
+        """Return the largest number of splits that a method has on a task."""
+        return max((len(self.entry(method, task).by_split(figure)) for method in self.methods), default=0)
+
+    def best(self, task: str, *, aware: bool, figure: str = "fauc") -> str | None:
+        """Return the key of the best method of one kind on a task, among those with the most splits."""
+        means: dict[str, float] = {}
+        most = self.splits(task, figure)
+        for method in self.methods:
+            found = self.entry(method, task).estimate(figure)
+            # Splits differ more than methods do: a mean over fewer of them is no fair comparison.
+            if method.aware == aware and found is not None and found.count == most:
+                means[method.key] = found.mean
+        return max(means, key=lambda key: means[key]) if means else None
+
+    def bound(self, task: str, figure: str) -> float | None:
+        """Return, averaged over splits, the largest value of a figure among all methods.
+
+        With "max_accuracy" no FAUC can be above it; with "constant_accuracy" none need be below it.
+        """
+        largest: dict[int, float] = {}
+        for method in self.methods:
+            for split, value in self.entry(method, task).by_split(figure).items():
+                largest[split] = max(value, largest.get(split, 0.0))
+        return float(np.mean(list(largest.values()))) if largest else None
+
+    def comparisons(self) -> list[Comparison]:
+        """Return the paired differences of the table's champion and each rival on each task."""
+        found = []
+        champion = CHAMPIONS[self.table]
+        for task in self.tasks:
+            ours = self.entry(ROWS[self.table][champion], task).by_split()
+            for rival in self.methods:
+                theirs = self.entry(rival, task).by_split()
+                both = sorted(set(ours) & set(theirs))
+                differences = np.array([ours[split] - theirs[split] for split in both])
+                measured = estimate(differences)
+                if rival.key != champion and measured is not None:
+                    found.append(Comparison(task, rival, measured, int((differences > 0).sum())))
+        return found
+
+
+def summarise(records: Iterable[Record], table: str) -> TableSummary:
+    """Return the entries of a table from records of any tables."""
+    grouped: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.table == table and record.method in ROWS[table]:
+            grouped.setdefault((record.method, record.task), []).append(record)
+    tasks = tuple(task for task in tasks_of_table(table) if any(task == t for _, t in grouped))
+    methods = tuple(method for key, method in ROWS[table].items() if any(key == m for m, _ in grouped))
+    entries = {
+        (key, task): Entry(ROWS[table][key], task, tuple(sorted(found, key=lambda record: record.split)))
+        for (key, task), found in grouped.items()
+    }
+    return TableSummary(table, tasks, tuple(sorted(methods, key=lambda method: method.aware)), entries)
+
+
+@cache
+def paper_figures() -> dict[tuple[str, str, str], tuple[float, float]]:
+    """Return the paper's FAUC and standard error by (table, row, task).
+
+    Examples
+    --------
+    >>> paper_figures()["dp", "FS Kitchen Sink", "adult-gender"]
+    (0.866, 0.001)
+    """
+    source = importlib.resources.files("fairfrontier.benchmark") / "paper_tables.csv"
+    rows = csv.DictReader(source.read_text(encoding="utf-8").splitlines())
+    return {(row["table"], row["method"], row["task"]): (float(row["fauc"]), float(row["se"])) for row in rows}
+
+
+def cpu_seconds(records: Iterable[Record]) -> tuple[float, float]:
+    """Return the CPU seconds of training, each family once, and of everything else."""
+    training: dict[tuple[str, int, str], float] = {}
+    rest = 0.0
+    for record in records:
+        rest += record.seconds
+        for family, seconds in record.training.items():
+            training[record.task.partition("-")[0], record.split, family] = seconds
+    return sum(training.values()), rest

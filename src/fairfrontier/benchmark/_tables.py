@@ -1,0 +1,240 @@
+"""Tables as Markdown, CSV and LaTeX: our figures, the paper's beside them, and what bounds both."""
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from fairfrontier.benchmark._methods import Method
+from fairfrontier.benchmark._summary import FIGURES, Entry, Estimate, TableSummary, paper_figures
+
+TITLES = {
+    "dp": "Demographic parity (the paper's Table 1)",
+    "eo": "Equality of opportunity (the paper's Table A1)",
+    "multi": "Several attributes, forest trees (the paper's Table A2)",
+}
+LABELS = {
+    "fauc": "FAUC",
+    "fauci": "FAUCI",
+    "fauc_signed": "Area under the signed hull",
+    "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, valued on the test split",
+    "fauc_single": "FAUC of our stacks without lots: each candidate one stack alone",
+    "fauc_exp_mse": "FAUC with exp(−MSE) as accuracy",
+    "max_accuracy": "Largest accuracy",
+    "accuracy_95": "Accuracy at fairness 0.95",
+    "accuracy_99": "Accuracy at fairness 0.99",
+    "constant_accuracy": "Accuracy of the constant model",
+    "seconds": "CPU seconds besides training",
+}
+OUT_OF_REACH, BELOW_CONSTANT = "†", "‡"
+AWARE = "§"
+
+
+def short(value: float) -> str:
+    """Return a figure with three digits, without its leading zero.
+
+    Examples
+    --------
+    >>> short(0.8634), short(-0.0021), short(1.0)
+    ('.863', '-.002', '1.000')
+    """
+    text = f"{value:.3f}"
+    return text.replace("0.", ".", 1) if text.lstrip("-").startswith("0.") else text
+
+
+def show(found: Estimate) -> str:
+    """Return a mean with its standard error in parentheses; one split has none."""
+    return short(found.mean) if found.count < 2 else f"{short(found.mean)} ({short(found.error)})"
+
+
+def column_title(task: str) -> str:
+    """Return a task as a column's title.
+
+    Examples
+    --------
+    >>> column_title("compas-race")
+    'COMPAS race'
+    """
+    data, _, attribute = task.partition("-")
+    return f"{'COMPAS' if data == 'compas' else data.title()} {attribute}"
+
+
+def mark_of_paper(summary: TableSummary, task: str, theirs: float) -> str:
+    """Return a mark where the paper's figure lies outside what the models here allow."""
+    highest, lowest = summary.bound(task, "max_accuracy"), summary.bound(task, "constant_accuracy")
+    if highest is not None and theirs > highest:
+        return OUT_OF_REACH
+    return BELOW_CONSTANT if lowest is not None and theirs < lowest else ""
+
+
+def _cell(summary: TableSummary, entry: Entry, *, figure: str, bold: str) -> str:
+    """Return one cell; `bold` is the mark that opens and closes bold text."""
+    if not entry.applies:
+        return "–"
+    found = entry.estimate(figure)
+    if found is None and entry.failed:
+        return f"failed ({len(entry.failed)})"
+    if found is None:
+        return ""
+    best = summary.best(entry.task, aware=entry.method.aware, figure=figure) == entry.method.key
+    text = f"{bold}{show(found)}{bold}" if best else show(found)
+    if figure == "fauc" and entry.method.paper_row is not None:
+        theirs = paper_figures().get((summary.table, entry.method.paper_row, entry.task))
+        if theirs is not None:
+            text += f" [{short(theirs[0])}{mark_of_paper(summary, entry.task, theirs[0])}]"
+    if found.count < summary.splits(entry.task, figure):
+        text += f", {found.count} split{'s' if found.count > 1 else ''}"
+    return text + (f", {len(entry.failed)} failed" if entry.failed else "")
+
+
+def _title(method: Method) -> str:
+    return method.title + (f" {AWARE}" if method.aware else "")
+
+
+def _grid(summary: TableSummary, figure: str, bold: str) -> list[list[str]]:
+    """Return the cells of a table, its header first and its bounds last."""
+    rows = [["Method", *(column_title(task) for task in summary.tasks)]]
+    for method in summary.methods:
+        cells = [_cell(summary, summary.entry(method, t), figure=figure, bold=bold) for t in summary.tasks]
+        rows.append([_title(method), *cells])
+    if figure in ("fauc", "fauci", "fauc_signed", "fauc_honest"):
+        for title, bound in (
+            ("Constant model", "constant_accuracy"),
+            ("Best accuracy of any candidate", "max_accuracy"),
+        ):
+            values = [summary.bound(task, bound) for task in summary.tasks]
+            rows.append([title, *("" if value is None else short(value) for value in values)])
+    return rows
+
+
+def markdown_rows(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows, the header first, as a Markdown table."""
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    rule = "|---|" + "---:|" * (len(rows[0]) - 1)
+    return "\n".join([lines[0], rule, *lines[1:]]) + "\n"
+
+
+def markdown(summary: TableSummary, figure: str = "fauc") -> str:
+    """Return a table of one figure as Markdown.
+
+    Parameters
+    ----------
+    summary : TableSummary
+        The entries.
+    figure : str
+        One of `FIGURES`.
+    """
+    return markdown_rows(_grid(summary, figure, "**"))
+
+
+def notes(summary: TableSummary) -> str:
+    """Return, in words, how to read the table and which of the paper's figures cannot be reached."""
+    splits = {len(entry.done) for entry in summary.entries.values() if entry.applies}
+    count = f"{min(splits)} to {max(splits)}" if len(splits) > 1 else f"{max(splits, default=0)}"
+    reading = (
+        f"Mean (standard error) over splits: {count}. In brackets the paper's figure. Bold: the best row of those that "
+        f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}), where a row "
+        "has as many splits as any other; rows with fewer say so, and are no fair comparison. Weight: 80 % step. The "
+        "constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is above the "
+        "best accuracy of any candidate."
+    )
+    lines = [reading]
+    marked = {OUT_OF_REACH: "above the best accuracy", BELOW_CONSTANT: "below the constant model's accuracy"}
+    for mark, reason in marked.items():
+        found = [text for task in summary.tasks if (text := _out_of_reach(summary, task, mark))]
+        if found:
+            lines.append(f"{mark} The paper's figure is {reason} here: {'; '.join(found)}.")
+    lines += [
+        f"Failed: {_title(entry.method)} on {column_title(entry.task)}, split {record.split}: {record.reason}"
+        for entry in summary.entries.values()
+        for record in entry.failed
+    ]
+    return "\n\n".join(lines) + "\n"
+
+
+def _out_of_reach(summary: TableSummary, task: str, mark: str) -> str:
+    rows = dict.fromkeys(method.paper_row for method in summary.methods if method.paper_row is not None)
+    theirs = {row: paper_figures().get((summary.table, row, task)) for row in rows}
+    found = {
+        row: figure[0]
+        for row, figure in theirs.items()
+        if figure is not None and mark_of_paper(summary, task, figure[0]) == mark
+    }
+    bound = summary.bound(task, "max_accuracy" if mark == OUT_OF_REACH else "constant_accuracy")
+    if not found or bound is None:
+        return ""
+    listed = ", ".join(f"{row} {short(value)}" for row, value in found.items())
+    return f"{column_title(task)} ({short(bound)}): {listed}"
+
+
+def comparison_markdown(summary: TableSummary) -> str:
+    """Return the paired differences of the table's champion and each rival as Markdown."""
+    found = {(one.rival.key, one.task): one for one in summary.comparisons()}
+    rivals = [method for method in summary.methods if any(key == method.key for key, _ in found)]
+    rows = [["Rival", *(column_title(task) for task in summary.tasks)]]
+    for rival in rivals:
+        cells = []
+        for task in summary.tasks:
+            one = found.get((rival.key, task))
+            shown = "" if one is None else f"{show(one.difference)}; {one.wins}/{one.difference.count}"
+            cells.append(shown)
+        rows.append([_title(rival), *cells])
+    return markdown_rows(rows) if rivals else ""
+
+
+def to_csv(summary: TableSummary) -> str:
+    """Return all figures of a table as CSV, one line for each method and task."""
+    buffer = io.StringIO()
+    header = ["table", "task", "method", "title", "aware", "applies", "splits", "failed"]
+    header += [f"{figure}{suffix}" for figure in FIGURES for suffix in ("", "_se")]
+    header += ["paper_row", "paper_fauc", "paper_se", "best_accuracy_of_any_model"]
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(header)
+    for method in summary.methods:
+        for task in summary.tasks:
+            entry = summary.entry(method, task)
+            theirs = paper_figures().get((summary.table, method.paper_row or "", task), ("", ""))
+            head = [summary.table, task, method.key, method.title, int(method.aware), int(entry.applies)]
+            measured = [entry.estimate(figure) for figure in FIGURES]
+            writer.writerow(
+                [
+                    *head,
+                    len(entry.done),
+                    len(entry.failed),
+                    *_flat(measured),
+                    method.paper_row or "",
+                    *theirs,
+                    _number(summary.bound(task, "max_accuracy")),
+                ]
+            )
+    return buffer.getvalue()
+
+
+def _flat(measured: Iterable[Estimate | None]) -> list[str]:
+    cells = []
+    for one in measured:
+        cells += ["", ""] if one is None else [_number(one.mean), _number(one.error)]
+    return cells
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None or value != value else f"{value:.6f}"
+
+
+def latex(summary: TableSummary) -> str:
+    """Return the FAUC table as LaTeX (needs booktabs)."""
+    rows = _grid(summary, "fauc", "@")
+    marks = {OUT_OF_REACH: r"$^\dagger$", BELOW_CONSTANT: r"$^\ddagger$", AWARE: r"$^\S$", "–": "--", "%": r"\%"}
+    lines = [r"\begin{tabular}{l" + "c" * len(summary.tasks) + "}", r"\toprule"]
+    last_blind = max((i for i, m in enumerate(summary.methods, 1) if not m.aware), default=0)
+    for i, row in enumerate(rows):
+        cells = []
+        for cell in row:
+            parts = cell.split("@")
+            text = parts[0] + (rf"\textbf{{{parts[1]}}}{parts[2]}" if len(parts) == 3 else "")
+            for mark, command in marks.items():
+                text = text.replace(mark, command)
+            cells.append(text)
+        lines.append(" & ".join(cells) + r" \\")
+        if i in (0, last_blind, len(summary.methods)) and i < len(rows) - 1:
+            lines.append(r"\midrule")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"

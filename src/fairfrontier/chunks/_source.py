@@ -1,0 +1,234 @@
+"""Where chunks come from, and the one thing that is done with them: adding up what a function makes of each."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from itertools import chain
+from typing import Any, Protocol, Self, TypeVar
+
+import numpy as np
+
+from fairfrontier import _validation as validate
+from fairfrontier._columns import unique_names
+from fairfrontier.chunks._rows import Chunk
+from fairfrontier.exceptions import InvalidInputError
+
+# Scores in a chunk: large enough for fast matrix products, small enough for several copies in double precision.
+_CHUNK = 2**22
+Step = Callable[[Chunk], Chunk]
+
+
+class Additive(Protocol):
+    """What a function of a chunk returns: two of them can be added."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+T = TypeVar("T", bound=Additive)
+
+
+class Chunks(ABC):
+    """A table in chunks.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The models, the columns of every chunk's scores.
+    """
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        unique_names(names, parameter="y_preds")
+        self.names = names
+        self.progress: Callable[[float], None] | None = None
+
+    @abstractmethod
+    def sum(self, function: Callable[[Chunk], T]) -> T:
+        """Return the sum of ``function(chunk)`` over all chunks that have rows.
+
+        Raises
+        ------
+        InvalidInputError
+            If no chunk has a row.
+        """
+
+    @abstractmethod
+    def map(self, function: Step, names: tuple[str, ...] | None = None) -> "Chunks":
+        """Return these chunks after `function`, which may drop rows or, with new `names`, replace the scores."""
+
+
+def add(first: T | None, second: T | None) -> T | None:
+    """Add two results, of which a chunk without rows has none."""
+    if first is None or second is None:
+        return second if first is None else first
+    return first + second
+
+
+def total(result: T | None) -> T:
+    """Return a result, or say that there was not one row."""
+    if result is None:
+        raise InvalidInputError("chunks must hold at least one row; got none")
+    return result
+
+
+class StreamedChunks(Chunks):
+    """Chunks that are read one after the other in this process.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The models.
+    open_chunks : callable
+        Returns a new iterator of (chunk, share of the table that is done after it).
+    """
+
+    def __init__(self, names: tuple[str, ...], open_chunks: Callable[[], Iterator[tuple[Chunk, float]]]) -> None:
+        super().__init__(names)
+        self._open = open_chunks
+        self._steps: tuple[Step, ...] = ()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        for chunk, done in self._open():
+            result = reduce(lambda value, step: step(value), self._steps, chunk)
+            if len(result):
+                yield result
+            if self.progress is not None:
+                self.progress(done)
+
+    def sum(self, function: Callable[[Chunk], T]) -> T:
+        result: T | None = None
+        for chunk in self:
+            result = add(result, function(chunk))
+        return total(result)
+
+    def map(self, function: Step, names: tuple[str, ...] | None = None) -> "StreamedChunks":
+        other = StreamedChunks(self.names if names is None else names, self._open)
+        other._steps, other.progress = (*self._steps, function), self.progress
+        return other
+
+
+def rows_of_chunk(chunk_rows: int | None, n_models: int) -> int:
+    """Return the number of rows of a chunk: what the caller asks for, or about 32 MB in double precision."""
+    if chunk_rows is None:
+        return max(1, _CHUNK // n_models)
+    return int(validate.number(chunk_rows, parameter="chunk_rows", low=1, advice="; give None for a default"))
+
+
+def array_chunks(
+    y: Any,
+    scores: Any,
+    *,
+    sensitive_features: Any,
+    sample_weight: Any = None,
+    fold: Any = None,
+    names: tuple[str, ...] | None = None,
+    chunk_rows: int | None = None,
+) -> StreamedChunks:
+    """Cut arrays into chunks; only `scores` may be larger than memory.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        The target.
+    scores : array of shape (n, k)
+        Predictions: a `numpy.memmap`, or anything else with a shape that gives rows by slices.
+    sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
+        The sensitive attributes.
+    sample_weight, fold : array-like of shape (n,), optional
+        Weights, and folds from 0 for tuning.
+    names : tuple of str, optional
+        The models; None: ``model_0``, …
+    chunk_rows : int, optional
+        Rows in a chunk; None: about 32 MB.
+
+    Examples
+    --------
+    >>> chunks = array_chunks([0, 1, 1], np.eye(3), sensitive_features=["a", "b", "a"], chunk_rows=2)
+    >>> [len(chunk) for chunk in chunks]
+    [2, 1]
+    """
+    shape: tuple[int, ...] = tuple(getattr(scores, "shape", ()))
+    if len(shape) != 2 or 0 in shape:
+        raise InvalidInputError(f"scores must be an array of shape (rows, models); got shape {shape}")
+    target = validate.column(y, parameter="y_true")
+    attributes = validate.attribute_columns(sensitive_features)
+    of_rows = {"sample_weight": sample_weight, "fold": fold}
+    optional = {key: validate.column(value, parameter=key) for key, value in of_rows.items() if value is not None}
+    validate.same_length(len(target), y_preds=shape[0], **{key: len(value) for key, value in optional.items()})
+    for name, values in attributes.items():
+        validate.same_length(len(target), **{f"sensitive_features[{name!r}]": len(values)})
+    known = names or tuple(f"model_{j}" for j in range(shape[1]))
+    step = rows_of_chunk(chunk_rows, shape[1])
+
+    def open_chunks() -> Iterator[tuple[Chunk, float]]:
+        for start in range(0, shape[0], step):
+            rows = slice(start, start + step)
+            chunk = Chunk.validated(
+                target[rows],
+                np.asarray(scores[rows]),
+                {name: values[rows] for name, values in attributes.items()},
+                names=known,
+                first_row=start,
+                **{key: value[rows] for key, value in optional.items()},
+            )
+            yield chunk, min(start + step, shape[0]) / shape[0]
+
+    return StreamedChunks(known, open_chunks)
+
+
+def iterable_chunks(parts: Iterable[Any] | Callable[[], Iterable[Any]]) -> StreamedChunks:
+    """Take chunks from an iterable of tuples (y, scores, sensitive_features) or (…, sample_weight).
+
+    Parameters
+    ----------
+    parts : iterable, or callable that returns one
+        Scores may be a 2-D array, a dict or a dataframe. An iterator can be read once, which is enough for points and
+        for a stack with a given ridge; tuning reads the rows three times and needs a list or a callable.
+
+    Examples
+    --------
+    >>> parts = [([0, 1], {"a": [0.1, 0.9]}, {"sex": ["f", "m"]}), ([1], {"a": [0.7]}, {"sex": ["f"]})]
+    >>> chunks = iterable_chunks(parts)
+    >>> chunks.names, [chunk.row.tolist() for chunk in chunks]
+    (('a',), [[0, 1], [2]])
+    """
+    open_parts = parts if callable(parts) else _Reopened(parts)
+    first = next(iter(open_parts()), None)
+    if first is None:
+        raise InvalidInputError("chunks must hold at least one part; got none")
+    if isinstance(open_parts, _Reopened):
+        open_parts.put_back(first)
+    names = validate.predictions(first[1]).names
+
+    def open_chunks() -> Iterator[tuple[Chunk, float]]:
+        start = 0
+        for y, scores, sensitive, *weight in open_parts():
+            sample_weight = weight[0] if weight else None
+            chunk = Chunk.validated(y, scores, sensitive, sample_weight=sample_weight, names=names, first_row=start)
+            start += len(chunk)
+            yield chunk, 0.0
+
+    return StreamedChunks(names, open_chunks)
+
+
+class _Reopened:
+    """An iterable that is opened again for every pass; an iterator has one pass only, and says so at the second."""
+
+    def __init__(self, parts: Iterable[Any]) -> None:
+        self._parts = parts
+        self._once = iter(parts) is parts
+        self._waiting: list[Any] = []
+        self._passes = 0
+
+    def put_back(self, part: Any) -> None:
+        """Undo the look at the first part."""
+        self._passes = 0
+        self._waiting = [part] if self._once else []
+
+    def __call__(self) -> Iterator[Any]:
+        if self._once and self._passes:
+            raise InvalidInputError(
+                "chunks must be readable more than once to tune a stack; got an iterator, which is exhausted: pass a "
+                "list, a function that opens the chunks anew, or alpha as a number"
+            )
+        self._passes += 1
+        return chain(self._waiting, self._parts)

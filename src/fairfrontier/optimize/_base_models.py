@@ -1,0 +1,168 @@
+"""The base models of a stack: fitting them, and their predictions as one matrix."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone, is_classifier
+from sklearn.utils import _safe_indexing as rows_of
+from sklearn.utils.validation import has_fit_parameter
+
+from fairfrontier._columns import is_frame
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.optimize._folds import train_test
+
+PRECOMPUTED = "precomputed"
+PREFIT = "prefit"
+
+
+def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
+    """Return the (name, estimator) pairs of a stack after checking them."""
+    advice = "estimators must be a non-empty list of (name, estimator) pairs, or 'precomputed'"
+    if not isinstance(estimators, Sequence) or isinstance(estimators, str) or not estimators:
+        raise InvalidInputError(f"{advice}; got {estimators!r}")
+    for pair in estimators:
+        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
+            raise InvalidInputError(f"{advice}; got the element {pair!r}")
+        if not hasattr(pair[1], "predict"):
+            raise InvalidInputError(f"estimators must have predict; {pair[0]!r} is {pair[1]!r}")
+    names = [name for name, _ in estimators]
+    repeated = {name for name in names if names.count(name) > 1}
+    if repeated:
+        raise InvalidInputError(f"estimators must have distinct names; got {sorted(repeated)[0]!r} more than once")
+    return [(name, model) for name, model in estimators]
+
+
+def as_rows(X: Any) -> Any:
+    """Return X in a form whose rows can be taken and that scikit-learn's models know."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    if nw.dependencies.is_pyarrow_table(X):
+        return nw.from_native(X, eager_only=True).to_numpy()
+    if not (is_frame(X) or isinstance(X, list)):
+        X = np.asarray(X)
+    if getattr(X, "ndim", 2) != 2:
+        raise InvalidInputError(
+            f"X must be 2-D, a row a person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) is "
+            "one row, X.reshape(-1, 1) one feature"
+        )
+    return X
+
+
+def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[str, ...]:
+    """Return names of `k` columns of predictions: as given, else those of the dataframe, else numbered."""
+    if isinstance(estimators, str):
+        return tuple(names) if names is not None else tuple(f"model_{j}" for j in range(k))
+    given = tuple(str(one[0] if isinstance(one, (tuple, list)) else one) for one in estimators)
+    if len(given) != k:
+        raise InvalidInputError(f"X must have one column for each of the {len(given)} names in estimators; got {k}")
+    return given
+
+
+def check_finite(H: NDArray[Any], names: Sequence[str]) -> None:
+    """Raise if a prediction is not a finite number, and name its model."""
+    if np.isfinite(H).all():
+        return
+    row, model = np.argwhere(~np.isfinite(H))[0]
+    raise InvalidInputError(
+        f"predictions must have no NaN or inf; got {H[row, model]} of model {names[model]!r} at row {row}: "
+        "drop these rows or impute them"
+    )
+
+
+def scores(model: Any, X: Any, *, classes: NDArray[Any] | None, name: str) -> FloatArray:
+    """Return a model's score of the positive class, or its prediction for regression (`classes` None)."""
+    if classes is None or not is_classifier(model):
+        return np.asarray(model.predict(X), dtype=np.float64)
+    own = getattr(model, "classes_", classes)
+    if len(own) != 2 or not np.array_equal(own, classes):
+        raise InvalidInputError(
+            f"estimators must have the classes of y, {classes.tolist()}; "
+            f"{name!r} was fitted to {np.asarray(own).tolist()}"
+        )
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
+    if hasattr(model, "decision_function"):
+        return np.asarray(model.decision_function(X), dtype=np.float64)
+    return np.asarray(model.predict(X) == classes[1], dtype=np.float64)
+
+
+def predict_matrix(
+    models: Sequence[tuple[str, Any]], X: Any, *, classes: NDArray[Any] | None, n_jobs: int | None = None
+) -> FloatArray:
+    """Return the predictions of fitted models as one matrix (n, k)."""
+    columns = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(scores)(model, X, classes=classes, name=name) for name, model in models
+    )
+    matrix = np.stack(columns, axis=1)
+    check_finite(matrix, [name for name, _ in models])
+    return matrix
+
+
+def fit_models(
+    models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], *, sample_weight: Any, n_jobs: int | None
+) -> list[tuple[str, Any]]:
+    """Return clones of the models fitted to all rows."""
+    fitted = Parallel(n_jobs=n_jobs)(delayed(_fit_one)(model, X, y, sample_weight) for _, model in models)
+    return [(name, model) for (name, _), model in zip(models, fitted, strict=True)]
+
+
+def out_of_fold_matrix(
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    folds: IntArray,
+    *,
+    classes: NDArray[Any] | None,
+    sample_weight: Any,
+    n_jobs: int | None,
+) -> FloatArray:
+    """Return predictions (n, k), each made by a model that has not seen the row; all models see the same folds."""
+    splits = list(train_test(folds))
+    jobs = [(j, name, model, split) for j, (name, model) in enumerate(models) for split in splits]
+    columns = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_predict)(model, X, y, sample_weight, split, classes, name) for _, name, model, split in jobs
+    )
+    matrix = np.empty((len(y), len(models)))
+    for (j, _, _, (_, test)), column in zip(jobs, columns, strict=True):
+        matrix[test, j] = column
+    check_finite(matrix, [name for name, _ in models])
+    return matrix
+
+
+def check_sample_weight(models: Sequence[tuple[str, Any]], weight: FloatArray | None) -> None:
+    """Raise if weights are given and a base model does not take them."""
+    if weight is None:
+        return
+    for name, model in models:
+        if not has_fit_parameter(model, "sample_weight"):
+            raise InvalidInputError(
+                f"sample_weight was given, but the base model {name!r} ({type(model).__name__}) does not take it: "
+                "fit it beforehand and pass cv='prefit'"
+            )
+
+
+def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+    if sample_weight is None:
+        return clone(model).fit(X, y)
+    return clone(model).fit(X, y, sample_weight=sample_weight)
+
+
+def _fit_predict(
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: Any,
+    split: tuple[IntArray, IntArray],
+    classes: NDArray[Any] | None,
+    name: str,
+) -> FloatArray:
+    train, test = split
+    weight = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(model, rows_of(X, train), y[train], weight)
+    return scores(fitted, rows_of(X, test), classes=classes, name=name)

@@ -1,0 +1,271 @@
+"""FairStacks: stack fitted models under a constraint on their score bias (Definition 5)."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify._frontier import TAFCurve, taf_curve
+from fairfrontier.optimize._base_stack import BaseFairStacks
+from fairfrontier.optimize._decision_path import DecisionPath, decision_path
+
+
+class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
+    """Classify with the best linear combination of models under a bias constraint.
+
+    The whole path, from the most accurate stack over the fairest to one that over-corrects, comes from one
+    factorisation; `at` and `select` move along it without fitting again.
+
+    Parameters
+    ----------
+    estimators : list of (name, estimator), or "precomputed"
+        The base models. A name such as ``"forest/3"`` puts a model in a family. With "precomputed", X is the matrix of
+        their predictions.
+    fairness : str or list of (mask, mask)
+        The measure; see `tradeoff_points`.
+    loss : {"squared", "log", "hinge"}
+        The loss; only "squared" has a closed form. With "log" the score whose bias is constrained is the linear
+        predictor, with "hinge" the margin.
+    path : {"signed", "paper"}
+        "signed" goes from the unconstrained score bias through zero to the other sign, where the fairest *decisions*
+        often are. "paper" is the published method.
+    tau : float, optional
+        Largest absolute score bias of the operating point; None chooses the point with the best cross-validated FAUC.
+    alpha : float or "cv"
+        The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
+    alphas : array-like, optional
+        What "cv" tries; None: 22 log-spaced values from 1 to 10⁷ (20 up to 10⁵ for regression; 5 up to 10⁴ for losses
+        without a closed form, where each costs a path of solutions a fold).
+    family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
+        D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
+        debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
+        squared, nothing is tried and the scale is common. None: one ridge for everything.
+    weight : Weight or callable
+        Weight of the FAUC that is tuned.
+    cv : int, splitter, list of (train, test), "prefit" or "precomputed"
+        Folds for the base models' out-of-fold predictions and for tuning, stratified by label and group. "prefit" takes
+        fitted estimators, "precomputed" predictions; both tune with 5 folds.
+    n_points : int
+        Stacks on the path.
+    attribute_aware : bool
+        Let the stack use the sensitive attribute itself, which must then be given at prediction. That is disparate
+        treatment, in many places unlawful; hence opt-in.
+    sensitive_mode : {"separate", "intersectional"}
+        With several attributes.
+    threshold : float
+        A score strictly above it is the positive class.
+    n_jobs : int, optional
+        Jobs for fitting and predicting base models.
+    random_state : int, RandomState or None
+        Seed of the folds.
+
+    Attributes
+    ----------
+    path_ : FairPath
+        The stacks: targets, score biases, weights, constants, KKT residuals.
+    weights_, intercept_, target_
+        The operating point.
+    alpha_ : float
+        The ridge in use.
+    scales_ : ndarray of shape (k,)
+        D in use; infinite for models of a family that was left out.
+    points_ : TradeoffPoints
+        Cross-validated value of each stack on the path (on the training rows if nothing was tuned).
+    cv_fauc_ : dict
+        Cross-validated FAUC of each choice of family scales.
+    classes_ : ndarray of shape (2,)
+        The classes; the second is positive.
+    estimators_ : list of (name, fitted estimator)
+        The base models.
+    names_ : tuple of str
+        Names of the base models.
+    group_sizes_ : dict of str to int
+        Training rows in each row set of the measure.
+
+    Notes
+    -----
+    See `fairfrontier.optimize._ridge_path` for the algebra. The constant model is in the stack and carries no penalty.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.integers(0, 2, 400)
+    >>> y = (rng.random(400) < 0.3 + 0.3 * sex).astype(int)
+    >>> H = np.clip(np.stack([0.6 * y + 0.2 * sex, 0.5 * y], axis=1) + rng.normal(0, 0.3, (400, 2)), 0, 1)
+    >>> model = FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+    >>> bool(abs(model.at(tau=0.0).weights_ @ (H[sex == 0].mean(0) - H[sex == 1].mean(0))) < 1e-12)
+    True
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _validate_target(self, y: Any) -> FloatArray:
+        values = validate.column(y, parameter="y")
+        if values.dtype.kind == "f":
+            validate.finite(values, parameter="y")
+        check_classification_targets(values)
+        kind = type_of_target(values, input_name="y")
+        if kind == "multiclass":
+            raise InvalidInputError(
+                f"Only binary classification is supported. The type of the target is {kind}: merge classes, or fit one "
+                "stack a class"
+            )
+        label, classes = validate.labels(values)
+        self.classes_ = np.array(classes)
+        return label.astype(np.float64)
+
+    def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
+        for code, name in enumerate(self.classes_):
+            if weight is not None and weight[target == code].sum() == 0:
+                raise InvalidInputError(
+                    f"sample_weight must leave each class some weight; class {name!r} has none: give it rows that count"
+                )
+
+    def _target(self, y: Any) -> NDArray[Any]:
+        """Return y as booleans, True for the second class of the fit."""
+        values = validate.column(y, parameter="y")
+        for value in np.unique(values):
+            if value not in self.classes_:
+                raise InvalidInputError(f"y must have the classes of the fit, {self.classes_.tolist()}; got {value!r}")
+        return np.asarray(values == self.classes_[1])
+
+    def _base_classes(self) -> NDArray[Any] | None:
+        return self.classes_
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Return the score minus the threshold, shape (n,): above 0 is the second class."""
+        return self._scores(X, sensitive_features) - self.threshold
+
+    def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Return the score clipped to [0, 1] as the probability of the second class, shape (n, 2)."""
+        positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
+        return np.stack([1.0 - positive, positive], axis=1)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
+        """Return the predicted classes, shape (n,)."""
+        positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
+        return np.asarray(self.classes_[positive.astype(np.intp)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the accuracy at the operating point.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+
+    def decision_path(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+    ) -> DecisionPath:
+        """Return the decisions at every position of the path, not only at its points.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            Rows that the stack may or may not have seen.
+        fairness : str or masks, optional
+            Another measure than the one of the fit; needed where that was masks of other rows.
+
+        Returns
+        -------
+        DecisionPath
+            Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
+            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
+        """
+        H = self._matrix(X, sensitive_features)
+        solution = self._fitted.solution
+        if solution is None:
+            raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
+        label = self._target(y)
+        contrasts = self._contrasts(label.astype(np.float64), sensitive_features, fairness)
+        weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
+        at_zero, at_one = (H @ weights.T + constants).T
+        low = 0.0 if self.path == "paper" else float(min(-1.0, np.min(self._fitted.positions)))
+        return decision_path(
+            at_zero,
+            at_one - at_zero,
+            contrasts,
+            low=low,
+            high=1.0,
+            threshold=float(self.threshold),
+            sample_weight=validate.sample_weights(sample_weight, len(label)),
+        )
+
+    def exact_frontier(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+    ) -> TAFCurve:
+        """Return the TAF curve of the whole continuum of stacks and the constant model.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight, fairness
+            As in `decision_path`.
+
+        Returns
+        -------
+        TAFCurve
+            `support` holds indices into the states of `decision_path`; the one past the last is the constant model.
+        """
+        path = self.decision_path(
+            X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, fairness=fairness
+        )
+        label = self._target(y)
+        positive = float(np.average(label, weights=validate.sample_weights(sample_weight, len(label))))
+        bias = path.sets.largest_gap(path.rates)
+        return taf_curve(
+            np.append(np.clip(1.0 - bias, 0.0, 1.0), 1.0),
+            np.append(np.clip(path.accuracy, 0.0, 1.0), max(positive, 1.0 - positive)),
+        )
+
+
+class FairStacksRegressor(RegressorMixin, BaseFairStacks):
+    """Predict a number with the best linear combination of models under a bias constraint.
+
+    The twin of `FairStacksClassifier`, with the same parameters and attributes; fairness is demographic parity (or
+    custom masks) of the predictions, accuracy is R² clipped to [0, 1].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> group, y = rng.integers(0, 2, 200), rng.random(200)
+    >>> H = np.stack([y + 0.2 * group, y - 0.1 * group], axis=1) + rng.normal(0, 0.1, (200, 2))
+    >>> model = FairStacksRegressor("precomputed", alpha=0.1, tau=0.0).fit(H, y, sensitive_features=group)
+    >>> predicted = model.predict(H)
+    >>> bool(abs(predicted[group == 0].mean() - predicted[group == 1].mean()) < 1e-12)
+    True
+    """
+
+    _regression = True
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Return the predictions, shape (n,)."""
+        return self._scores(X, sensitive_features)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
+        """Return the R² at the operating point.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The rows.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        """
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(r2_score(y, predicted, sample_weight=sample_weight))

@@ -1,0 +1,302 @@
+"""The whole fairness path of a squared-loss stack from one factorisation.
+
+With A = HᵀH + (α/2)·D², w₀ = A⁻¹Hᵀy, U = A⁻¹B, S = BᵀU and b₀ = Bᵀw₀ (all centred, so that the constant model is in
+the stack and carries no penalty), the best stack with score bias exactly t is
+
+    w(t) = w₀ + U·S⁻¹·(t − b₀).
+
+U is the ridge regression of the contrasts on the models: with a ridge of its own (`debias`) w₀ predicts y as well as it
+can, and U the contrasts as well as it can. The most accurate fair decisions without the attribute are those of
+E[y | x] + λ·E[c | x], so each of the two deserves the ridge that suits it.
+
+Everything else is a choice of t: the constrained form takes the point of the box [−τ, τ]ᵐ nearest to b₀ in the metric
+S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve, eigh
+from scipy.optimize import nnls
+
+from fairfrontier._validation import FloatArray, number
+from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.optimize._statistics import ROUNDING, StackStatistics
+
+TAU_ADVICE = "; the smallest feasible tau is 0, a score without bias"
+# Relative size below which an eigenvalue is rounding: the models are collinear in that direction.
+_RANK = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class FairPath:
+    """Stacks along a path of score biases.
+
+    Attributes
+    ----------
+    target : ndarray of shape (p,), or (p, m) with several contrasts
+        The score bias t that was asked for.
+    tau : ndarray of shape (p,)
+        The largest absolute score bias, max |t|.
+    score_bias : ndarray of the shape of `target`
+        The score bias of each stack on the data it was fitted to.
+    weights : ndarray of shape (p, k)
+        Weight of each base model.
+    intercept : ndarray of shape (p,)
+        The constant.
+    kkt : ndarray of shape (p,)
+        Residual of the optimality conditions, relative to the size of the gradients in them.
+    """
+
+    target: FloatArray
+    tau: FloatArray
+    score_bias: FloatArray
+    weights: FloatArray
+    intercept: FloatArray
+    kkt: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.tau)
+
+
+class RidgeFactor:
+    """One symmetric eigendecomposition of the Gram matrix, which serves every α.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the data.
+    scale : ndarray of shape (k,)
+        D, the relative ridge scale of each base model.
+    debias : ndarray of shape (k,), optional
+        The penalty of each model in the directions U, positive; None: that of w₀, (α/2)·D².
+    """
+
+    def __init__(self, statistics: StackStatistics, scale: FloatArray, debias: FloatArray | None = None) -> None:
+        self.statistics = statistics
+        self.scale = scale
+        self.debias = debias
+        scaled = statistics.gram / np.outer(scale, scale)
+        # LAPACK's divide and conquer, as scipy before 1.13 calls it, refuses a matrix of one number.
+        driver = "evd" if len(scale) > 1 else "ev"
+        self.values, self.vectors = eigh(scaled, driver=driver, overwrite_a=True, check_finite=False)
+        self.values = np.maximum(self.values, 0.0)
+        # What centring leaves of models that are constant.
+        self._rounding = statistics.weight * float(np.square(ROUNDING * statistics.mean_h / scale).sum())
+        self.contrasts = statistics.contrast_matrix()
+        self._cross = self.vectors.T @ (statistics.cross / scale)
+        self._contrasts = self.vectors.T @ (self.contrasts / scale[:, None])
+
+    def inverse_values(self, alpha: float) -> FloatArray:
+        """Return the eigenvalues of (Gram + α/2)⁻¹; directions without any curvature stay unused."""
+        curvature = self.values + alpha / 2.0
+        tiny = max(_RANK * max(float(self.values[-1]), alpha / 2.0), self._rounding)
+        return np.asarray(np.divide(1.0, curvature, out=np.zeros_like(curvature), where=curvature > tiny))
+
+    def at(self, alpha: float) -> "RidgeSolution":
+        """Return the stack at `alpha` and the direction in which it is debiased.
+
+        Parameters
+        ----------
+        alpha : float
+            The ridge, in the paper's scale: the penalty is (α/2)·‖Dw‖² beside a sum over rows.
+        """
+        return self.at_each(np.array([alpha]))[0]
+
+    def at_each(self, alphas: FloatArray) -> list["RidgeSolution"]:
+        """Return the solution at each of `alphas`, all from one matrix product."""
+        m, n_alphas = self._contrasts.shape[1], len(alphas)
+        inverse = np.stack([self.inverse_values(float(alpha)) for alpha in alphas], axis=1)
+        rotated = inverse[:, :, None] * np.column_stack([self._cross, self._contrasts])[:, None, :]
+        flat = rotated.reshape(len(self.values), -1)
+        solved = (self.vectors @ flat / self.scale[:, None]).reshape(rotated.shape)
+        biases = (self._contrasts.T @ flat).reshape(m, n_alphas, 1 + m)
+        # A direction that moves no score moves no bias. Rotating leaves noise of it, and S below that is rounding; but
+        # a direction that is hardly curved, such as a constant model's, must not hide what the others do.
+        noise = 4e-16 * float(np.linalg.norm(self._contrasts))
+        negligible = noise * (np.linalg.norm(self._contrasts, axis=1) + noise) @ inverse
+        own = self._own_directions()
+        return [
+            RidgeSolution(
+                alpha=float(alpha),
+                debias=float(alpha) / 2.0 * self.scale**2 if own is None else own.debias,
+                w0=solved[:, i, 0],
+                U=solved[:, i, 1:] if own is None else own.U,
+                S=biases[:, i, 1:] if own is None else own.S,
+                b0=biases[:, i, 0],
+                mean_h=self.statistics.mean_h,
+                mean_y=self.statistics.mean_y,
+                negligible=float(negligible[i]) if own is None else own.negligible,
+            )
+            for i, alpha in enumerate(alphas)
+        ]
+
+    def _own_directions(self) -> "_Directions | None":
+        """Return U with its own ridge, which is the same at every α; None where it has that of w₀."""
+        if self.debias is None:
+            return None
+        factor = cho_factor(self.statistics.gram + np.diag(self.debias), overwrite_a=True, check_finite=False)
+        U = cho_solve(factor, self.contrasts, check_finite=False)
+        negligible = 1e-16 * float(np.square(self.contrasts).sum() / self.debias.min(initial=np.inf))
+        return _Directions(self.debias, U, self.contrasts.T @ U, negligible)
+
+    def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
+        """Return the stacks of a solution at targets (p, m), with their optimality certificates."""
+        weights, intercept = solution.stacks(target)
+        bias = weights @ self.contrasts
+        single = target.shape[1] == 1
+        return FairPath(
+            target=target[:, 0] if single else target,
+            tau=np.abs(target).max(axis=1),
+            score_bias=bias[:, 0] if single else bias,
+            weights=weights,
+            intercept=intercept,
+            kkt=self.kkt(solution, weights, target),
+        )
+
+    def kkt(self, solution: "RidgeSolution", weights: FloatArray, target: FloatArray) -> FloatArray:
+        """Return the KKT residual of stacks (p, k) at targets (p, m).
+
+        Notes
+        -----
+        w(t) minimises ½(w − w₀)ᵀA(w − w₀) subject to Bᵀw = t, where A has the ridge of the direction: the gradient
+        A·(w − w₀) must be a combination of the columns of B. What is left of it, relative to the larger of that
+        gradient and Hᵀy, and the distance of Bᵀw from t, is the residual; so is what w₀ leaves of its own normal
+        equations.
+        """
+        gram, cross = self.statistics.gram, self.statistics.cross
+        move = weights - solution.w0
+        gradient = move @ gram + move * solution.debias
+        rest = np.abs(gradient - solution.multipliers(target) @ self.contrasts.T).max(axis=1)
+        start = np.abs(solution.w0 @ gram + solution.alpha / 2.0 * self.scale**2 * solution.w0 - cross).max()
+        size = np.maximum(np.abs(gradient).max(axis=1), max(float(np.abs(cross).max()), 1e-300))
+        primal = np.abs(weights @ self.contrasts - target).max(axis=1)
+        # Of constant models centring leaves rounding, which no weight could remove.
+        level = float(np.abs(self.statistics.mean_h).max(initial=0.0))
+        rounding = ROUNDING * level * np.sqrt(self.statistics.weight * self.statistics.y_square)
+        dual = np.maximum(rest, start)
+        return np.asarray(np.maximum(np.where(dual > rounding, dual, 0.0) / size, primal))
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """Directions U with a ridge of their own, S = BᵀU, and the size below which S is rounding."""
+
+    debias: FloatArray
+    U: FloatArray
+    S: FloatArray
+    negligible: float
+
+
+@dataclass(frozen=True, eq=False)
+class RidgeSolution:
+    """The unconstrained stack w₀, its score bias b₀, the direction U and S = BᵀU at one α.
+
+    Attributes
+    ----------
+    alpha : float
+        The ridge of w₀.
+    debias : ndarray of shape (k,)
+        The penalty of each model in U.
+    w0 : ndarray of shape (k,)
+    U : ndarray of shape (k, m)
+    S : ndarray of shape (m, m)
+    b0 : ndarray of shape (m,)
+    mean_h : ndarray of shape (k,)
+        Mean prediction of each base model, which with `mean_y` gives the constant.
+    mean_y : float
+        Mean target.
+    negligible : float
+        Eigenvalues of S up to this are rounding.
+    """
+
+    alpha: float
+    debias: FloatArray
+    w0: FloatArray
+    U: FloatArray
+    S: FloatArray
+    b0: FloatArray
+    mean_h: FloatArray
+    mean_y: float
+    negligible: float
+
+    @cached_property
+    def _root(self) -> tuple[FloatArray, FloatArray]:
+        """Return (R, R⁺) with S = R·Rᵀ, R of full column rank: contrasts may be collinear, or all zero."""
+        values, vectors = np.linalg.eigh((self.S + self.S.T) / 2.0)
+        keep = values > max(1e-12 * max(float(values[-1]), 0.0), self.negligible, 1e-300)
+        root = vectors[:, keep] * np.sqrt(values[keep])
+        return root, (vectors[:, keep] / np.sqrt(values[keep])).T
+
+    def stacks(self, target: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return w(t) for targets (p, m) as weights (p, k) and constants (p,)."""
+        weights = self.w0 + self.multipliers(target) @ self.U.T
+        return weights, self.mean_y - weights @ self.mean_h
+
+    def multipliers(self, target: FloatArray) -> FloatArray:
+        """Return S⁻¹(t − b₀) for targets (p, m), shape (p, m)."""
+        _, inverse = self._root
+        return np.asarray((target - self.b0) @ inverse.T @ inverse)
+
+    def check_feasible(self, target: FloatArray) -> None:
+        """Raise if no stack of these models has score bias `target` (p, m)."""
+        root, inverse = self._root
+        reached = self.b0 + (target - self.b0) @ inverse.T @ root.T
+        gap = np.abs(reached - target).max()
+        if gap > 1e-8 * max(1.0, np.abs(target).max()):
+            raise InfeasibleError(
+                f"target must be a score bias that some stack of these models has; the nearest to {target.tolist()} is "
+                f"{reached.tolist()}: all base models have the same score bias on some contrast, or the contrasts "
+                "depend on each other"
+            )
+
+    def target_for_tau(self, tau: float) -> FloatArray:
+        """Return the score bias of the constrained form: the point of [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
+
+        Notes
+        -----
+        For one contrast it is a clip. For several, with S = R·Rᵀ and t = b₀ + R·z, it is the least-distance problem
+        min ‖z‖ subject to |b₀ + R·z| ≤ τ, which Lawson and Hanson turn into one non-negative least-squares problem.
+        """
+        tau = number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
+        root, inverse = self._root
+        if np.abs(self.b0).max() <= tau:
+            return self.b0
+        if len(self.b0) == 1 or tau == 0 or root.shape[1] == 0:
+            return np.clip(self.b0, -tau, tau)
+        # Contrasts that depend on each other have biases that do; rounding must not break that, or no t is in the box.
+        b0 = root @ (inverse @ self.b0)
+        if np.abs(b0).max() <= tau:
+            return np.asarray(b0)
+        # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
+        unit, size = float(np.linalg.norm(inverse @ b0)), float(np.abs(root).max())
+        limits = np.concatenate([b0 - tau, -b0 - tau]) / (unit * size)
+        z = unit * _least_distance(np.vstack([-root, root]) / size, limits)
+        return np.clip(b0 + root @ z, -tau, tau)
+
+    def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
+        """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, m)."""
+        values, vectors = np.linalg.eigh((self.S + self.S.T) / 2.0)
+        shrink = 1.0 / (1.0 + np.square(penalty)[:, None] * np.maximum(values, 0.0))
+        return np.asarray((shrink * (self.b0 @ vectors)) @ vectors.T)
+
+
+def _least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
+    """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP), which must be feasible."""
+    system = np.vstack([constraints.T, limits])
+    goal = np.zeros(len(system))
+    goal[-1] = 1.0
+    dual, _ = nnls(system, goal, maxiter=30 * system.shape[1])
+    residual = system @ dual - goal
+    return np.asarray(-residual[:-1] / residual[-1])
+
+
+def signed_targets(b0: FloatArray, n_points: int, over: float = 1.0) -> FloatArray:
+    """Return t = s·b₀ for s from 1 through 0 to −`over`, shape (n_points, m)."""
+    return np.linspace(1.0, -over, n_points)[:, None] * b0
+
+
+def paper_penalties(n_points: int) -> FloatArray:
+    """Return the paper's grid of λ: log-spaced from 1 to 10⁶."""
+    return np.logspace(0.0, 6.0, n_points)

@@ -1,0 +1,224 @@
+"""Choose the ridge, the family scales and the targets of a path by cross-validated FAUC.
+
+Where the rows are, in memory or in chunks, only the `CrossValidation` knows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
+from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
+from fairfrontier.optimize._ridge_path import paper_penalties
+from fairfrontier.optimize._statistics import StackStatistics
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._weights import Weight, as_weight
+
+# Positions on the ray of the signed path at which tuning looks: from the unconstrained stack to a bias that is
+# over-corrected twice.
+RAY = np.linspace(1.0, -2.0, 61)
+# How often that ray may be doubled where its end is not beyond the error of a bias.
+_DOUBLINGS = 6
+# Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
+FREE = 1e-3
+# Ridges tried around that of the largest evidence, which for labels that are 0 or 1 is rather too small.
+AROUND = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
+
+
+@dataclass(frozen=True, eq=False)
+class Tuning:
+    """What cross-validation chose.
+
+    Attributes
+    ----------
+    alpha : float
+        The ridge.
+    scale : ndarray of shape (k,)
+        D, the relative ridge scale of each model.
+    debias : ndarray of shape (k,) or None
+        The penalty of each model in the directions U; None: that of w₀.
+    positions : ndarray of shape (p,) or None
+        Positions on the ray of the signed path; None for the paper's path.
+    points : TradeoffPoints
+        Out-of-fold fairness and accuracy of the chosen path, the constant model last.
+    statistics : StackStatistics
+        The moments of all rows.
+    tried : dict of str to float
+        The best cross-validated FAUC with each choice of family scales.
+    """
+
+    alpha: float
+    scale: FloatArray
+    debias: FloatArray | None
+    positions: FloatArray | None
+    points: TradeoffPoints
+    statistics: StackStatistics
+    tried: dict[str, float]
+
+
+def tune(
+    validation: CrossValidation,
+    *,
+    alphas: FloatArray,
+    family_of: IntArray,
+    family_scales: Any,
+    path: str,
+    n_points: int,
+    weight: Weight | Callable[[float], float] | None,
+) -> Tuning:
+    """Choose alpha, scales and targets by cross-validated FAUC.
+
+    Parameters
+    ----------
+    validation : CrossValidation
+        The folds.
+    alphas : ndarray of shape (a,)
+        The ridges to try.
+    family_of : ndarray of shape (k,)
+        The family of each model; −1: in every candidate, hardly shrunk.
+    family_scales : "cv" or ndarray of shape (k,)
+        "cv" tries one common ridge and, with several families, the scales of the largest evidence; on the signed path
+        the directions then have their own ridge of the largest evidence.
+    path : {"signed", "paper"}
+        The kind of path.
+    n_points : int
+        Points on it.
+    weight : Weight, callable or None
+        The weight of the FAUC.
+
+    Returns
+    -------
+    Tuning
+        The best choice.
+    """
+    candidates = _candidates(validation.full, family_of, family_scales, alphas)
+    # The published path has one ridge for everything, and so has a stack whose scales are given.
+    own = path == "signed" and isinstance(family_scales, str)
+    debias = _debias(validation.full, family_of) if own else None
+    trials = [validation.trials(scale, grid, debias) for _, scale, grid in candidates]
+    # All at once: where the rows are on a disk, one pass over them values every trial.
+    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
+    tried: dict[str, float] = {}
+    best: dict[str, tuple[Trial, TradeoffPoints]] = {}
+    for (name, _, _), of_name in zip(candidates, trials, strict=True):
+        points = [next(valued) for _ in of_name]
+        # Rounded, so that equals are equal whatever the order of the sums behind them.
+        smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
+        i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
+        tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
+    trial, final = best[max(tried, key=lambda name: tried[name])]
+    positions = None
+    if path == "signed":
+        positions = _positions(validation, trial, final, n_points, weight)
+        (final,) = validation.values([trial], _on_ray(positions))
+    return Tuning(trial.alpha, trial.scale, debias, positions, final, validation.full, tried)
+
+
+def _candidates(
+    full: StackStatistics, family_of: IntArray, family_scales: Any, alphas: FloatArray
+) -> list[tuple[str, FloatArray, FloatArray]]:
+    """Return (name, scales, alphas to try) of each candidate."""
+    if not isinstance(family_scales, str):
+        return [("given", family_scales, alphas)]
+    free = family_of < 0
+    result = [("common", np.where(free, FREE, 1.0), alphas)]
+    n_families = int(family_of.max()) + 1
+    if n_families > 1:
+        evidence = evidence_scales(full, np.where(free, n_families, family_of))
+        result.append(("evidence", np.where(free, FREE, evidence.scale), evidence.alpha * AROUND))
+    return result
+
+
+def _debias(full: StackStatistics, family_of: IntArray) -> FloatArray:
+    """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
+    return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of))
+
+
+def _targets(path: str, n_points: int) -> Targets:
+    """Return the function from a solution to the targets (p, m) at which it is tried."""
+    if path == "paper":
+        penalties = paper_penalties(n_points)
+        return lambda solution: solution.target_for_lambda(penalties)
+    return _on_ray(RAY)
+
+
+def _on_ray(positions: FloatArray) -> Targets:
+    """Return the function from a solution to the targets at positions (p,) on its ray."""
+    return lambda solution: positions[:, None] * solution.b0
+
+
+def _smooth(values: FloatArray) -> FloatArray:
+    """Average each value with its neighbours: FAUC is a noisy function of alpha, its mean is a smooth one."""
+    if len(values) < 3:
+        return values
+    padded = np.pad(values, 1, mode="edge")
+    return np.asarray((padded[:-2] + 2.0 * padded[1:-1] + padded[2:]) / 4.0)
+
+
+def _positions(
+    validation: CrossValidation,
+    trial: Trial,
+    on_ray: TradeoffPoints,
+    n_points: int,
+    weight: Weight | Callable[[float], float] | None,
+) -> FloatArray:
+    """Place the points of the signed path where out-of-fold decisions change and the weight counts.
+
+    Notes
+    -----
+    The ends are the unconstrained stack and a fully over-corrected one. In between, the points are equally spaced in
+    the out-of-fold bias, from the largest bias that the weight counts to a little beyond the fairest position; the
+    margins are two standard errors of a difference of rates. A stack that happens to be almost fair on these rows may
+    not be on others: its ray, which is measured in its own small bias, is made longer until it goes beyond that margin.
+    """
+    levels = np.linspace(0.0, 1.0, 201)
+    least = levels[max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)]
+    margin = 2.0 * float(np.sqrt((0.25 / np.sort(validation.full.set_weight)[:2]).sum()))
+    ray, bias = RAY, on_ray.sets.largest_gap(on_ray.rates)[:-1]
+    for _ in range(_DOUBLINGS):
+        if bias[-1] > bias.min() + margin:
+            break
+        ray = np.linspace(ray[0], 2.0 * ray[-1], len(ray))
+        (longer,) = validation.values([trial], _on_ray(ray))
+        bias = longer.sets.largest_gap(longer.rates)[:-1]
+    return place(bias, 1.0 - least + margin, margin, n_points, ray)
+
+
+def place(bias: FloatArray, largest: float, margin: float, n_points: int, ray: FloatArray = RAY) -> FloatArray:
+    """Return `n_points` positions, descending, from 1 to −1 or beyond.
+
+    Parameters
+    ----------
+    bias : ndarray of shape (len(ray),)
+        The absolute bias at each position of the ray.
+    largest : float
+        Bias above which nothing counts.
+    margin : float
+        How far beyond the fairest position the bias may grow again.
+    n_points : int
+        How many positions.
+    ray : ndarray
+        Descending positions.
+    """
+    fairest = int(np.argmin(bias))
+    # On the way to the fairest position the bias should fall; what rises there is noise.
+    before = np.maximum.accumulate(bias[fairest::-1])[::-1]
+    start = int(np.flatnonzero(before <= max(largest, before[-1]))[0])
+    after = np.maximum.accumulate(bias[fairest:])
+    stop = fairest + int(np.flatnonzero(after <= bias[fairest] + margin)[-1])
+    if start == stop:  # a single position leaves nothing to place points on
+        start, stop = max(start - 1, 0), min(stop + 1, len(ray) - 1)
+    inside = slice(start, stop + 1)
+    steps = np.abs(np.diff(np.concatenate([before[:-1], -after])[inside])) + 1e-4
+    length = np.concatenate([[0.0], np.cumsum(steps)])
+    if n_points == 1:
+        return np.array([1.0])
+    first = [] if start == 0 else [1.0]
+    last = [] if ray[stop] <= -1.0 else [-1.0]
+    inner = np.interp(np.linspace(0.0, length[-1], n_points - len(first) - len(last)), length, ray[inside])
+    return np.concatenate([first, inner, last])

@@ -1,0 +1,290 @@
+"""Resampling of all models at once: rates and accuracies of every model in every replicate.
+
+A resample of the rows is a row of weights. For the rows of one cell, the sums of all models in all replicates are one
+matrix product, weights (B, rows) times decisions (rows, k); everything after it is a function of these sums, as for
+the data themselves. Nothing loops over models, and replicates come in blocks of bounded memory.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._points import CONSTANT, TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
+from fairfrontier.metrics._cells import CellSums
+from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, build_contrasts
+
+METHODS = ("multinomial", "bayesian")
+# Elements of the largest array of one block of replicates: small enough for the cache to help, 16 MB of doubles.
+_BLOCK = 2**21
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """Replicates: `rates` (b, s, k) of each row set and `accuracy` (b, k) of each model."""
+
+    rates: FloatArray
+    accuracy: FloatArray
+
+    def select(self, models: IntArray) -> "Block":
+        """Return the same replicates for some of the models."""
+        return Block(self.rates[:, :, models], self.accuracy[:, models])
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """The rows of one call, sorted by cell and ready for resampling.
+
+    Attributes
+    ----------
+    points : TradeoffPoints
+        The models on the data themselves.
+    contrasts : Contrasts
+        The measure; `contrasts.cells.codes` are in the order given.
+    outcome : ndarray of shape (n, k)
+        Decisions (as single-precision 0 and 1) or scores, without the constant model, rows sorted by cell.
+    error : ndarray of shape (n, k) or None
+        Squared errors, where the accuracy measure needs them.
+    y : ndarray of shape (n,)
+        Labels as 0 and 1, or the target of regression.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    order : ndarray of shape (n,)
+        The rows in the order of their cells.
+    measure : AccuracyMeasure
+        The accuracy measure.
+    """
+
+    points: TradeoffPoints
+    contrasts: Contrasts
+    outcome: NDArray[Any]
+    error: FloatArray | None
+    y: FloatArray
+    weight: FloatArray | None
+    order: IntArray
+    measure: AccuracyMeasure
+
+    @property
+    def sets(self) -> RowSets:
+        return self.points.sets
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def has_constant(self) -> bool:
+        return bool(len(self.points) > self.outcome.shape[1])
+
+    @property
+    def observed(self) -> Block:
+        """The data themselves as a block of one replicate."""
+        return Block(self.points.rates.T[None], self.points.accuracy[None])
+
+    def select(self, models: IntArray) -> "Sample":
+        """Return the same rows for some of the models, ascending; the constant model stays."""
+        columns = models[models < self.outcome.shape[1]]
+        kept = np.append(columns, len(self.points) - 1) if self.has_constant else columns
+        error = None if self.error is None else np.take(self.error, columns, axis=1)
+        outcome = np.take(self.outcome, columns, axis=1)
+        return replace(self, points=self.points.select(kept), outcome=outcome, error=error)
+
+    def bounds(self) -> IntArray:
+        """Return the first row of each cell, and the number of rows: shape (c + 1,)."""
+        counts = np.bincount(self.contrasts.cells.codes, minlength=self.contrasts.cells.n_cells)
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
+
+
+def sample(
+    y_true: Any,
+    y_preds: Any,
+    *,
+    sensitive_features: Any,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    threshold: float | None = 0.5,
+    sensitive_mode: str = "separate",
+    sample_weight: Any = None,
+    include_constant: bool = True,
+) -> Sample:
+    """Return validated rows; the parameters are those of `tradeoff_points`."""
+    if callable(fairness) or callable(accuracy):
+        which = "fairness" if callable(fairness) else "accuracy"
+        raise InvalidInputError(
+            f"{which} must be a measure's name{' or pairs of masks' if which == 'fairness' else ''} for resampling, "
+            "which needs sums over cells; got a function"
+        )
+    points = tradeoff_points(
+        y_true,
+        y_preds,
+        sensitive_features=sensitive_features,
+        fairness=fairness,
+        accuracy=accuracy,
+        threshold=threshold,
+        sensitive_mode=sensitive_mode,
+        sample_weight=sample_weight,
+        include_constant=include_constant,
+    )
+    # tradeoff_points has accepted all of it, so that what follows cannot fail.
+    measure = ACCURACY_MEASURES[accuracy]
+    label = None if measure.regression else validate.labels(y_true)[0]
+    y = validate.target(y_true) if label is None else label.astype(np.float64)
+    matrix = validate.predictions(y_preds).matrix
+    attributes = validate.attributes(sensitive_features, len(y))
+    contrasts = build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode)
+    order = np.argsort(contrasts.cells.codes, kind="stable")
+    weight = validate.sample_weights(sample_weight, len(y))
+    if threshold is not None and label is not None:
+        # A product of counts with zeros and ones is exact in single precision up to 2²⁴.
+        outcome: NDArray[Any] = (matrix > threshold)[order].astype(np.float32)
+    else:
+        outcome = matrix[order].astype(np.float64)
+    error = (matrix[order] - y[order, None]) ** 2 if measure.squared_error else None
+    return Sample(
+        points, contrasts, outcome, error, y[order], None if weight is None else weight[order], order, measure
+    )
+
+
+def replicates(
+    data: Sample, n_resamples: int, *, method: str, stratify: bool, generator: np.random.Generator
+) -> Iterator[Block]:
+    """Yield `n_resamples` replicates of the data in blocks.
+
+    Parameters
+    ----------
+    data : Sample
+        The rows.
+    n_resamples : int
+        How many replicates.
+    method : {"multinomial", "bayesian"}
+        Rows drawn with replacement, or exponential weights (Rubin's Bayesian bootstrap).
+    stratify : bool
+        Keep the total weight of each combination of sensitive groups as it is in the data.
+    generator : numpy.random.Generator
+        The source of randomness.
+    """
+    strata = _strata(data) if stratify else [slice(None)]
+    per_replicate = max(data.n_rows, data.contrasts.cells.n_cells * len(data.points))
+    size = max(1, _BLOCK // per_replicate)
+    for first in range(0, n_resamples, size):
+        weights = _weights(data.n_rows, min(size, n_resamples - first), method, strata, generator)
+        yield weighted(data, weights)
+
+
+def _strata(data: Sample) -> list[IntArray | slice]:
+    """Return the rows (in cell order) of each combination of sensitive groups."""
+    cells = data.contrasts.cells
+    _, group = np.unique(cells.groups, axis=0, return_inverse=True)
+    of_row = np.ravel(group)[cells.codes[data.order]]
+    return [np.flatnonzero(of_row == g) for g in range(int(of_row.max()) + 1)]
+
+
+def _weights(
+    n_rows: int, n_resamples: int, method: str, strata: Sequence[IntArray | slice], generator: np.random.Generator
+) -> NDArray[Any]:
+    """Return the resampling weights, shape (n_resamples, n_rows): counts in single precision, or exponentials."""
+    if method == "bayesian":
+        weights = generator.standard_exponential((n_resamples, n_rows))
+        for rows in strata:
+            part = weights[:, rows]
+            weights[:, rows] = part * (part.shape[1] / part.sum(axis=1, keepdims=True))
+        return weights
+    counts = np.zeros((n_resamples, n_rows), dtype=np.float32)
+    for rows in strata:
+        size = n_rows if isinstance(rows, slice) else len(rows)
+        for replicate in counts:
+            replicate[rows] = np.bincount(generator.integers(0, size, size), minlength=size)
+    return counts
+
+
+def weighted(data: Sample, weights: NDArray[Any]) -> Block:
+    """Return rates and accuracies under each row of `weights`, shape (b, n), rows sorted by cell."""
+    if data.weight is not None:
+        weights = weights * data.weight
+    elif data.outcome.dtype != np.float32:
+        weights = weights.astype(np.float64, copy=False)  # scores are no counts: nothing would be exact
+    bounds = data.bounds()
+    n_models = data.outcome.shape[1]
+    totals = np.empty((len(weights), len(bounds) - 1))
+    outcome = np.empty((len(weights), len(bounds) - 1, len(data.points)), dtype=weights.dtype)
+    for cell, (start, stop) in enumerate(pairwise(bounds)):
+        part = weights[:, start:stop]
+        totals[:, cell] = part.sum(axis=1, dtype=np.float64)
+        outcome[:, cell, :n_models] = part @ data.outcome[start:stop].astype(part.dtype, copy=False)
+    if data.has_constant:
+        outcome[:, :, -1] = totals * _best_constant(data, weights, totals)[:, None]
+    return Block(_rates(data.contrasts, outcome, totals), _accuracies(data, weights, outcome, totals))
+
+
+def _best_constant(data: Sample, weights: NDArray[Any], totals: FloatArray) -> FloatArray:
+    """Return the best constant outcome of each replicate, as `tradeoff_points` would find it."""
+    if data.measure.regression:
+        return np.asarray(weights @ data.y / totals.sum(axis=1))
+    label = data.contrasts.cells.label
+    majority: NDArray[np.bool_] = totals[:, label].sum(axis=1) > totals[:, ~label].sum(axis=1)
+    return majority.astype(np.float64)
+
+
+def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
+    of_set = totals @ contrasts.membership.T
+    if not of_set.min() > 0:
+        name = contrasts.sets.names[int(np.argmin(of_set.min(axis=0)))]
+        raise GroupError(
+            f"n_resamples: in a resample no row of the row set {name!r} was drawn, so its rate is undefined; use "
+            "method='bayesian', which gives every row some weight, or merge small groups"
+        )
+    return np.asarray(contrasts.membership.astype(outcome.dtype) @ outcome / of_set[:, :, None])
+
+
+def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
+    label = data.contrasts.cells.label
+    if data.measure.name == "accuracy":  # the usual one, for all replicates together
+        rejected = totals[:, ~label].sum(axis=1)[:, None] - outcome[:, ~label].sum(axis=1)
+        right = outcome[:, label].sum(axis=1) + rejected
+        return np.asarray(np.clip(right / totals.sum(axis=1)[:, None], 0.0, 1.0))
+    spread = error = None
+    if data.error is not None:
+        mean = weights @ data.y / totals.sum(axis=1)
+        centred = data.y - data.y.mean()
+        spread = weights @ centred**2 - totals.sum(axis=1) * (mean - data.y.mean()) ** 2
+        error = np.column_stack([weights @ data.error, *([spread] if data.has_constant else [])])
+    values = np.empty((len(weights), len(data.points)))
+    for b in range(len(weights)):
+        sums = CellSums(
+            totals[b],
+            outcome[b],
+            None if error is None else error[b],
+            y_square_sum=0.0 if spread is None else float(spread[b]),
+        )
+        values[b] = data.measure.value(sums, label)
+    return np.clip(values, 0.0, 1.0)
+
+
+def fairness_of(rates: FloatArray, sets: RowSets) -> FloatArray:
+    """Return 1 − the largest gap, shape (b, k), from rates of shape (b, s, k)."""
+    return np.clip(1.0 - largest_gap(rates, sets), 0.0, 1.0)
+
+
+def largest_gap(rates: FloatArray, sets: RowSets) -> FloatArray:
+    """Return the largest difference inside any block of row sets, shape (b, k)."""
+    gap = np.zeros((len(rates), rates.shape[2]))
+    for block in sets.blocks:
+        if len(block) == 2:
+            np.maximum(gap, np.abs(rates[:, block[0]] - rates[:, block[1]]), out=gap)
+        else:
+            of_block = rates[:, list(block)]
+            np.maximum(gap, of_block.max(axis=1) - of_block.min(axis=1), out=gap)
+    return gap
+
+
+def members(names: Sequence[str], family: Sequence[str]) -> IntArray:
+    """Return the positions of the models of a family, and of the constant model."""
+    wanted = set(family) | {CONSTANT}
+    return np.array([i for i, name in enumerate(names) if name in wanted], dtype=np.intp)

@@ -1,0 +1,302 @@
+"""From answers to a weight: which levels of fairness matter to the people who are asked.
+
+Theorem 1 of the paper says that a sensible preference between TAF curves is FAUC for some weight, but not which. FAUC
+is linear in the weight, so that answers of the kind "I prefer this curve to that one" give the weight by a logistic fit
+without local optima.
+"""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import linprog, minimize
+from scipy.special import expit
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import ConvergenceWarning, InvalidInputError
+from fairfrontier.identify._frontier import TAFCurve, taf_curve
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._weights import TabulatedWeight
+
+# Differences in FAUC are some hundredths; in units of this scale the coefficients of the fit are of order one.
+_SCALE = 100.0
+_TOLERANCE = 1e-5
+# On that scale neighbouring masses differ by about a tenth, and each is within a third of the uniform weight's.
+_ROUGHNESS, _RIDGE = 100.0, 10.0
+EVERYBODY = "everybody"
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """An answer: this curve rather than that one."""
+
+    preferred: TAFCurve
+    rejected: TAFCurve
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """A statement: "at least this accuracy at this fairness".
+
+    It counts as the answer of somebody who prefers a curve that just meets it, and is at `floor` beyond that fairness,
+    to a perfect curve that misses it: accuracy 1 up to one step of the grid before that fairness, and the floor after.
+
+    Parameters
+    ----------
+    fairness, accuracy : float
+        The least accuracy at that fairness, in (0, 1].
+    floor : float
+        The accuracy that anything has, that of a coin.
+
+    Examples
+    --------
+    >>> weight = elicit_weight([Requirement(0.95, 0.9)])
+    >>> bool(weight(0.94) > weight(0.5))
+    True
+    """
+
+    fairness: float
+    accuracy: float
+    floor: float = 0.5
+
+    def __post_init__(self) -> None:
+        validate.number(self.fairness, parameter="fairness", low=0.0, high=1.0)
+        validate.number(self.floor, parameter="floor", low=0.0, high=1.0)
+        validate.number(self.accuracy, parameter="accuracy", low=self.floor, high=1.0, advice=": above the floor")
+
+    def as_choice(self, knots: FloatArray) -> Choice:
+        """Return the statement as a choice between two curves on a grid."""
+        before = float(knots[max(0, int(np.searchsorted(knots, self.fairness - 1e-9)) - 1)])
+        return Choice(
+            taf_curve([self.fairness, 1.0], [self.accuracy, self.floor]),
+            taf_curve([before, 1.0], [1.0, self.floor]),
+        )
+
+
+Answer = Choice | Requirement | tuple[TAFCurve, TAFCurve]
+Answers = Sequence[Answer] | Mapping[str, Sequence[Answer]]
+
+
+@dataclass(frozen=True, eq=False)
+class Elicitation:
+    """A weight from answers, and how far it can be trusted.
+
+    Attributes
+    ----------
+    weight : TabulatedWeight
+        The weight of all people together: the mean of their own weights, each with one voice.
+    people : dict of str to TabulatedWeight
+        Each person's own weight.
+    consistency : dict of str to float
+        The share of each person's answers that their own weight reproduces.
+    contradictions : dict of str to tuple of int
+        The answers of each person (their positions) that it does not reproduce.
+    consistent : dict of str to bool
+        Whether any weight at all reproduces every answer of that person.
+    sharpness : dict of str to float
+        How decided each person is: at a difference d in FAUC they choose the better curve with probability
+        1/(1 + exp(−sharpness·d)).
+    kkt : float
+        The largest residual of the fits' optimality conditions.
+    """
+
+    weight: TabulatedWeight
+    people: dict[str, TabulatedWeight]
+    consistency: dict[str, float]
+    contradictions: dict[str, tuple[int, ...]]
+    consistent: dict[str, bool]
+    sharpness: dict[str, float]
+    kkt: float
+
+
+def elicit_weight(choices: Answers, *, grid: ArrayLike | None = None, smoothness: float = 1.0) -> TabulatedWeight:
+    """Find the weight function behind people's preferences between TAF curves.
+
+    Parameters
+    ----------
+    choices : sequence of Choice, (preferred, rejected) or Requirement; or dict of person to such a sequence
+        The answers.
+    grid : array-like of shape (q,), optional
+        Ascending levels of fairness; the weight is constant between them. None: 0, 0.05, …, 1.
+    smoothness : float
+        How strongly neighbouring levels are held to similar weights, above 0.
+
+    Returns
+    -------
+    TabulatedWeight
+        Integrates to 1. Of several people: the mean of their own weights, see `fit_answers`.
+
+    Notes
+    -----
+    Let xₐ be the means of curve a between the levels and q ≥ 0 the masses there; then FAUC is xₐᵀq / Σq. The fit
+    minimises Σ log(1 + exp(−(xₐ − x_b)ᵀq)) over the answers "a, not b", plus a quadratic penalty on the differences of
+    neighbouring masses and (weakly) on the distance from the uniform weight: a convex program on the cone q ≥ 0, whose
+    scale Σq is how decided the answers are.
+
+    Examples
+    --------
+    >>> from fairfrontier import taf_curve
+    >>> fair = taf_curve([1.0], [0.8])
+    >>> sharp = taf_curve([0.7, 1.0], [0.9, 0.6])
+    >>> weight = elicit_weight([(fair, sharp)])
+    >>> bool(weight(0.95) > weight(0.3))
+    True
+    """
+    return fit_answers(choices, grid=grid, smoothness=smoothness).weight
+
+
+def fit_answers(choices: Answers, *, grid: ArrayLike | None = None, smoothness: float = 1.0) -> Elicitation:
+    """Find each person's weight and that of all of them; the parameters are those of `elicit_weight`.
+
+    Examples
+    --------
+    >>> from fairfrontier import taf_curve
+    >>> fair, sharp = taf_curve([1.0], [0.8]), taf_curve([0.7, 1.0], [0.9, 0.6])
+    >>> both = fit_answers({"Ada": [(fair, sharp)], "Bob": [(sharp, fair)]})
+    >>> bool(both.people["Ada"](0.95) > both.people["Bob"](0.95)), both.consistency
+    (True, {'Ada': 1.0, 'Bob': 1.0})
+    """
+    knots = _knots(grid)
+    validate.number(smoothness, parameter="smoothness", low=0.0, strict=True)
+    by_person = choices if isinstance(choices, Mapping) else {EVERYBODY: choices}
+    if not by_person or not all(len(answers) for answers in by_person.values()):
+        raise InvalidInputError("choices must hold at least one answer of each person; got none")
+    rows = {name: differences(answers, knots) for name, answers in by_person.items()}
+    fits = {name: fit_masses(d, smoothness) for name, d in rows.items()}
+    shares = {name: fit.masses / fit.masses.sum() for name, fit in fits.items()}
+    wrong = {name: tuple(np.flatnonzero(d @ shares[name] <= 0).tolist()) for name, d in rows.items()}
+    return Elicitation(
+        _as_weight(np.mean(list(shares.values()), axis=0), knots),
+        {name: _as_weight(share, knots) for name, share in shares.items()},
+        {name: 1.0 - len(wrong[name]) / len(rows[name]) for name in rows},
+        wrong,
+        {name: _any_weight(d) for name, d in rows.items()},
+        {name: float(fit.masses.sum()) for name, fit in fits.items()},
+        max(fit.kkt for fit in fits.values()),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """Masses between the levels (m,), the Hessian (m, m) of the objective there, and its optimality residual."""
+
+    masses: FloatArray
+    hessian: FloatArray
+    kkt: float
+
+
+def fit_masses(differences: FloatArray, smoothness: float) -> Fit:
+    """Minimise the penalised logistic loss over q ≥ 0, given xₐ − x_b of each answer, shape (answers, m)."""
+    d = _SCALE * differences
+    m = d.shape[1]
+    start = np.full(m, 1.0 / m)
+    step = np.diff(np.eye(m), axis=0)
+    penalty = smoothness * _ROUGHNESS * (step.T @ step) + _RIDGE * np.eye(m)
+
+    def objective(q: FloatArray) -> tuple[float, FloatArray]:
+        margin = d @ q
+        pull = penalty @ (q - start)
+        value = np.logaddexp(0.0, -margin).sum() + 0.5 * (q - start) @ pull
+        return float(value), pull - d.T @ expit(-margin)
+
+    options = {"maxiter": 5000, "maxfun": 20000, "ftol": 1e-14, "gtol": 1e-8}
+    q = minimize(objective, start, jac=True, bounds=[(0.0, None)] * m, method="L-BFGS-B", options=options).x
+    q = _polish(q, d, penalty, objective)
+    residual = _residual(q, objective(q)[1])
+    if residual > _TOLERANCE:
+        warnings.warn(
+            f"elicit_weight: the optimality residual is {residual:.2g}, above {_TOLERANCE:g}; raise smoothness "
+            f"(now {smoothness:g})",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    if not q.any():  # only impossible answers: no level has earned a weight
+        q = start
+    return Fit(_SCALE * q, _hessian(q, d, penalty) / _SCALE**2, residual)
+
+
+def _polish(
+    q: FloatArray, d: FloatArray, penalty: FloatArray, objective: Callable[[FloatArray], tuple[float, FloatArray]]
+) -> FloatArray:
+    """Finish a nearly optimal fit with Newton steps on the masses that are not held at 0."""
+    value, gradient = objective(q)
+    for _ in range(50):
+        free = (q > 1e-12) | (gradient < 0)
+        if _residual(q, gradient) < 1e-11 or not free.any():
+            break
+        direction = np.zeros_like(q)
+        direction[free] = np.linalg.solve(_hessian(q, d, penalty)[np.ix_(free, free)], gradient[free])
+        trials = (np.maximum(q - 0.5**halving * direction, 0.0) for halving in range(30))
+        better = next((trial for trial in trials if objective(trial)[0] < value), None)
+        if better is None:
+            break
+        q = better
+        value, gradient = objective(q)
+    return q
+
+
+def _hessian(q: FloatArray, d: FloatArray, penalty: FloatArray) -> FloatArray:
+    chance = expit(d @ q)
+    return np.asarray((d * (chance * (1 - chance))[:, None]).T @ d + penalty)
+
+
+def _residual(q: FloatArray, gradient: FloatArray) -> float:
+    """Return how far q is from a minimum over q ≥ 0: the length of a projected gradient step."""
+    return float(np.abs(q - np.maximum(q - gradient, 0.0)).max())
+
+
+def differences(answers: Sequence[Answer], knots: FloatArray) -> FloatArray:
+    """Return the preferred curve's mean between the levels minus the rejected one's, shape (answers, m)."""
+    pairs = [_choice(answer, knots) for answer in answers]
+    return np.array([levels_of(pair.preferred, knots) - levels_of(pair.rejected, knots) for pair in pairs])
+
+
+def levels_of(curve: TAFCurve, knots: FloatArray) -> FloatArray:
+    """Return the mean of a curve between neighbouring levels, shape (m,)."""
+    if not curve.linear:  # its integral is linear between its own knots
+        ends = np.concatenate([[0.0], curve.fairness, [1.0]])
+        area = np.append(np.cumsum(np.diff(ends[:-1]) * curve.accuracy), [0.0])
+        area = np.concatenate([[0.0], area[:-1], area[-2:-1]])
+        return np.asarray(np.diff(np.interp(knots, ends, area)) / np.diff(knots))
+    return np.array([fauc(curve, TabulatedWeight(knots[i : i + 2], np.ones(1))) for i in range(len(knots) - 1)])
+
+
+def _choice(answer: Any, knots: FloatArray) -> Choice:
+    if isinstance(answer, Requirement):
+        return answer.as_choice(knots)
+    if isinstance(answer, Choice):
+        return answer
+    if isinstance(answer, Sequence) and len(answer) == 2 and all(isinstance(c, TAFCurve) for c in answer):
+        return Choice(answer[0], answer[1])
+    raise InvalidInputError(
+        f"choices must hold Choice, Requirement or pairs (preferred TAFCurve, rejected TAFCurve); got {answer!r}"
+    )
+
+
+def _knots(grid: ArrayLike | None) -> FloatArray:
+    if grid is None:
+        return np.linspace(0.0, 1.0, 21)
+    return TabulatedWeight(validate.column(grid, parameter="grid"), np.ones(np.shape(grid))).knots
+
+
+def _as_weight(share: FloatArray, knots: FloatArray) -> TabulatedWeight:
+    return TabulatedWeight(knots, share / np.diff(knots))
+
+
+def _any_weight(d: FloatArray) -> bool:
+    """Tell whether some weight reproduces every answer: a linear program for the largest least margin."""
+    m = d.shape[1]
+    result = linprog(
+        np.append(np.zeros(m), -1.0),
+        A_ub=np.hstack([-d, np.ones((len(d), 1))]),
+        b_ub=np.zeros(len(d)),
+        A_eq=np.append(np.ones(m), 0.0)[None, :],
+        b_eq=[1.0],
+        bounds=[(0.0, None)] * m + [(None, None)],
+        method="highs",
+    )
+    return bool(result.status == 0 and -result.fun > 1e-12)

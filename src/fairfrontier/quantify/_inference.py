@@ -1,0 +1,277 @@
+"""How sure are we? Confidence intervals for FAUC and for the difference of two families.
+
+The truth that the intervals are about is the FAUC that the same fitted models have in the population from which the
+rows were drawn.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify._points import CONSTANT
+from fairfrontier.metrics._accuracy import Accuracy
+from fairfrontier.metrics._contrasts import Fairness
+from fairfrontier.quantify._areas import Area, Interpolate
+from fairfrontier.quantify._bootstrap import members, sample
+from fairfrontier.quantify._resampling import Scheme, resample
+from fairfrontier.quantify._weights import Weight
+
+
+@dataclass(frozen=True, eq=False)
+class FAUCInterval:
+    """A confidence interval for FAUC.
+
+    Attributes
+    ----------
+    estimate : float
+        FAUC on the data, as `fauc_score` gives it. It is too high on average: see `fauc_interval`.
+    low, high : float
+        The interval.
+    samples : ndarray of shape (n_resamples,)
+        FAUC of each resample.
+    corrected : float
+        The estimate less its bias: the middle of the two values that `fauc_interval` extrapolates.
+    confidence : float
+        The nominal coverage.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    samples: FloatArray
+    corrected: float
+    confidence: float
+
+    def __repr__(self) -> str:
+        return (
+            f"FAUCInterval({self.estimate:.4f}, {self.confidence:.0%} interval [{self.low:.4f}, {self.high:.4f}], "
+            f"corrected {self.corrected:.4f})"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FAUCComparison:
+    """The difference in FAUC of two families on the same rows.
+
+    Attributes
+    ----------
+    difference : float
+        FAUC of the first family minus that of the second.
+    low, high : float
+        The confidence interval of the difference.
+    p_value : float
+        The smallest level at which the interval excludes 0.
+    samples : ndarray of shape (n_resamples,)
+        The difference in each resample.
+    confidence : float
+        The nominal coverage.
+    """
+
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    samples: FloatArray
+    confidence: float
+
+    def __repr__(self) -> str:
+        return (
+            f"FAUCComparison({self.difference:+.4f}, {self.confidence:.0%} interval [{self.low:+.4f}, "
+            f"{self.high:+.4f}], p = {self.p_value:.3g})"
+        )
+
+
+def fauc_interval(
+    y_true: Any,
+    y_preds: Any,
+    *,
+    sensitive_features: Any,
+    weight: Weight | Callable[[float], float] | None = None,
+    interpolate: Interpolate = False,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    method: str = "multinomial",
+    stratify: bool = False,
+    random_state: Any = None,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    threshold: float | None = 0.5,
+    sensitive_mode: str = "separate",
+    sample_weight: Any = None,
+    include_constant: bool = True,
+) -> FAUCInterval:
+    """Compute a confidence interval for the FAUC of a collection of models.
+
+    Parameters
+    ----------
+    y_true, y_preds, sensitive_features
+        As in `tradeoff_points`.
+    weight, interpolate
+        As in `fauc_score`.
+    confidence : float
+        The nominal coverage, in (0, 1).
+    n_resamples : int
+        The number of bootstrap replicates, at least 50.
+    method : {"multinomial", "bayesian"}
+        Rows drawn with replacement, or exponential weights, which leave no group empty.
+    stratify : bool
+        Resample within each combination of sensitive groups, for rows that were drawn with fixed group sizes.
+    random_state : int, numpy.random.Generator or None
+        Fixes the resamples.
+    fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
+        As in `tradeoff_points`; `fairness` and `accuracy` must not be functions.
+
+    Returns
+    -------
+    FAUCInterval
+        Clipped to [0, 1]. With many close models it may lie below `estimate` altogether.
+
+    Notes
+    -----
+    FAUC is a maximum over models that were valued with noise, so that on the same data it is too high on average (the
+    winner's curse), and a resample is too high once more: plain percentile intervals are wrong twice.
+
+    Let g(v) be the mean FAUC of resamples whose deviations are multiplied by √v. It is smooth in the data, where FAUC
+    itself is not, and it is off by the bias b(1 + v) that noise of 1 + v times the data's variance gives. If b is
+    proportional to the variance (one model leads at each level), g(1) − 2·(g(2) − g(1)) has no bias; if to its square
+    root (all models are level), g(1) − 4.45·(g(2) − g(1)) has none. The data hardly say which. So the interval spans
+    both values, and extends z standard errors beyond each.
+
+    The errors are those of the two values, from resamples of resamples, for which the replicates' deviations are added
+    in pairs: no row is read again. They are taken at points from which the spread that noise explains has been removed.
+    At the estimated points, which noise has driven apart, fewer models compete than in truth: with level models a
+    difference of two families would seem a third more uncertain than it is. To the extent that a family's models look
+    level, the second value is g(1) less the bias at these points.
+
+    With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
+
+    In simulations of 500 test sets each (``examples/simulate_coverage.py``, ``results/coverage.md``) intervals of
+    nominally 95 % cover the population's value in 94.0 to 97.4 % of cases, whether 8 models are far apart or 100 are
+    equally good, where a percentile interval covers it in 24 to 27 %.
+
+    With more than 200 resamples, the first 100 screen the models: those that would not come to a frontier with four
+    times their deviation are left out of the others.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y, sex = rng.random(500) < 0.4, rng.choice(["f", "m"], 500)
+    >>> scores = {"sharp": 0.6 * y + 0.4 * rng.random(500), "blunt": 0.3 * y + 0.6 * rng.random(500)}
+    >>> interval = fauc_interval(y, scores, sensitive_features=sex, random_state=0)
+    >>> bool(interval.low < interval.corrected < interval.high)
+    True
+    """
+    data = sample(
+        y_true,
+        y_preds,
+        sensitive_features=sensitive_features,
+        fairness=fairness,
+        accuracy=accuracy,
+        threshold=threshold,
+        sensitive_mode=sensitive_mode,
+        sample_weight=sample_weight,
+        include_constant=include_constant,
+    )
+    area = Area(data.sets, weight, interpolate)
+    scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
+    result = resample(data, area, scheme, np.arange(len(data.points)))
+    low, high = result.interval(scheme.confidence)
+    return FAUCInterval(
+        result.estimate,
+        float(np.clip(low, 0.0, 1.0)),
+        float(np.clip(high, 0.0, 1.0)),
+        result.samples,
+        float(np.clip(result.corrected, 0.0, 1.0)),
+        scheme.confidence,
+    )
+
+
+def compare_fauc(
+    y_true: Any,
+    y_preds_a: Any,
+    y_preds_b: Any,
+    *,
+    sensitive_features: Any,
+    weight: Weight | Callable[[float], float] | None = None,
+    interpolate: Interpolate = False,
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    method: str = "multinomial",
+    stratify: bool = False,
+    random_state: Any = None,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    threshold: float | None = 0.5,
+    sensitive_mode: str = "separate",
+    sample_weight: Any = None,
+    include_constant: bool = True,
+) -> FAUCComparison:
+    """Compare the FAUC of two families of models on the same rows.
+
+    Parameters
+    ----------
+    y_true, sensitive_features
+        As in `tradeoff_points`.
+    y_preds_a, y_preds_b : dict, 2-D array-like or dataframe
+        The predictions of each family. A model may be in both.
+    weight, interpolate, confidence, n_resamples, method, stratify, random_state
+        As in `fauc_interval`.
+    fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
+        As in `tradeoff_points`; the constant model joins both families.
+
+    Returns
+    -------
+    FAUCComparison
+        Positive differences favour the first family.
+
+    Notes
+    -----
+    The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
+    The interval is made like that of `fauc_interval`, each family with a bias of its own, so that the families need
+    neither be of one size nor of one kind. p is the level at which it just touches 0: below 0.05 if and only if an
+    interval of 95 % from the same resamples excludes 0. In the simulations of ``results/coverage.md`` intervals of
+    nominally 95 % cover the true difference of two halves of the models in 94.2 to 97.2 % of cases; of 500 close
+    models in 98.6 %.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y, sex = rng.random(800) < 0.4, rng.choice(["f", "m"], 800)
+    >>> good, bad = 0.6 * y + 0.6 * rng.random(800), rng.random(800)
+    >>> comparison = compare_fauc(y, {"good": good}, {"bad": bad}, sensitive_features=sex, random_state=0)
+    >>> comparison.low > 0, comparison.p_value < 0.01
+    (True, True)
+    """
+    first, second = validate.predictions(y_preds_a), validate.predictions(y_preds_b)
+    if CONSTANT in (*first.names, *second.names) and include_constant:
+        raise InvalidInputError(
+            f"y_preds_a and y_preds_b must not name a model {CONSTANT!r} while include_constant=True adds one of that "
+            "name; rename it or pass include_constant=False"
+        )
+    validate.same_length(len(first.matrix), y_preds_b=len(second.matrix))
+    names_a = [f"a/{name}" for name in first.names]
+    names_b = [f"b/{name}" for name in second.names]
+    columns = np.concatenate([first.matrix, second.matrix], axis=1)
+    data = sample(
+        y_true,
+        dict(zip(names_a + names_b, columns.T, strict=True)),
+        sensitive_features=sensitive_features,
+        fairness=fairness,
+        accuracy=accuracy,
+        threshold=threshold,
+        sensitive_mode=sensitive_mode,
+        sample_weight=sample_weight,
+        include_constant=include_constant,
+    )
+    area = Area(data.sets, weight, interpolate)
+    scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
+    result = resample(data, area, scheme, members(data.points.names, names_a), members(data.points.names, names_b))
+    low, high = result.interval(scheme.confidence)
+    return FAUCComparison(result.estimate, float(low), float(high), result.p_value(), result.samples, scheme.confidence)

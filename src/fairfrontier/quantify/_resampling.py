@@ -1,0 +1,224 @@
+"""The bootstrap of a statistic that is a maximum: replicates, two extrapolations to no noise and their errors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.stats import norm
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.quantify._areas import Area, Gathered, contenders, gather
+from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
+
+# The bias b of a maximum grows with the variance of its noise when one candidate leads, and with its standard deviation
+# when all are level. Smoothed over resamples once, the data have twice the variance of the noise, smoothed at √2 times
+# the deviation three times: how much larger is b(2) than b(3) − b(2), in either case?
+_GROWTH = (2.0, float(np.sqrt(2.0) / (np.sqrt(3.0) - np.sqrt(2.0))))
+# Replicates kept for the second level, and how often each of them is resampled again; fewer where areas are slow.
+_KEPT, _AGAIN = 160, 3
+_KEPT_SLOW, _AGAIN_SLOW = 50, 2
+# The second level needs the models that come near a frontier with a deviation that is so many times larger.
+_NEAR = 2.0
+# Replicates that show the noise of a family's points: an average over all models, which takes only a few.
+_NOISE = 40
+# With many resamples the first ones screen the models: those that do not come near a frontier, even if their deviation
+# is stretched so many times, are left out of the rest.
+_SCREEN, _STRETCH = 100, 4.0
+# Elements of the kept replicates: 128 MB of doubles.
+_KEPT_SIZE = 2**24
+
+
+class Scheme:
+    """The validated options of a resampling."""
+
+    def __init__(self, confidence: float, n_resamples: int, method: str, stratify: bool, random_state: Any) -> None:
+        self.confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+        self.n_resamples = int(validate.number(n_resamples, parameter="n_resamples", low=50, advice=": use 1000"))
+        self.method = validate.one_of(method, METHODS, parameter="method")
+        self.stratify = bool(stratify)
+        self.generator = np.random.default_rng(random_state)
+
+
+@dataclass(frozen=True, eq=False)
+class Resampled:
+    """A statistic and its replicates; `centres` and their standard errors `errors` make the interval."""
+
+    estimate: float
+    corrected: float
+    samples: FloatArray
+    centres: tuple[float, ...]
+    errors: tuple[float, ...]
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """Return the shortest interval that holds the intervals around all centres."""
+        z = float(norm.ppf(0.5 + confidence / 2.0))
+        ends = [(centre - z * error, centre + z * error) for centre, error in self._pairs()]
+        return min(low for low, _ in ends), max(high for _, high in ends)
+
+    def p_value(self) -> float:
+        """Return the smallest level at which the interval excludes 0."""
+        if min(self.centres) <= 0.0 <= max(self.centres):
+            return 1.0
+        return max(float(2.0 * norm.sf(abs(c) / error)) if error > 0 else 0.0 for c, error in self._pairs())
+
+    def _pairs(self) -> list[tuple[float, float]]:
+        return list(zip(self.centres, self.errors, strict=True))
+
+
+def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against: IntArray | None = None) -> Resampled:
+    """Resample the area of a family, or its difference to that of another."""
+    run = _Run(data, area, (family,) if against is None else (family, against))
+    estimate = float(run.statistic(data.observed)[0])
+    rest = scheme.n_resamples
+    if rest > 2 * _SCREEN and area.interpolate != "signed":
+        run.add(scheme, _SCREEN)
+        run.gather()
+        run.screen()
+        rest -= _SCREEN
+    run.add(scheme, rest)
+    centres, errors = _extrapolate(run, scheme.generator)
+    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors)
+
+
+class _Run:
+    """A bootstrap under way: the models that are still in it, the statistic's replicates, and some blocks to keep."""
+
+    def __init__(self, data: Sample, area: Area, families: tuple[IntArray, ...]) -> None:
+        self.data, self.area, self.families = data, area, families
+        self.samples: list[FloatArray] = []
+        self.kept: list[Block] = []
+        self.gathered: tuple[Gathered, ...] = ()
+        self.enough, self.again = (_KEPT_SLOW, _AGAIN_SLOW) if area.slow else (_KEPT, _AGAIN)
+
+    def statistic(self, block: Block) -> FloatArray:
+        """Return the area of the family, or the difference of two, in each replicate."""
+        values = [self.area(block.select(family)) for family in self.families]
+        return values[0] if len(values) == 1 else values[0] - values[1]
+
+    def add(self, scheme: Scheme, n_resamples: int) -> None:
+        """Add replicates."""
+        for block in replicates(
+            self.data, n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
+        ):
+            self.samples.append(self.statistic(block))
+            held = sum(len(kept.rates) for kept in self.kept)
+            if held < self.enough and sum(kept.rates.size for kept in self.kept) < _KEPT_SIZE:
+                self.kept.append(block)
+
+    def bank(self) -> Block:
+        """Return the replicates that were kept."""
+        rates = np.concatenate([block.rates for block in self.kept])[: self.enough]
+        return Block(rates, np.concatenate([block.accuracy for block in self.kept])[: self.enough])
+
+    def gather(self) -> None:
+        """Find out how far the models of each family really differ, while all of them are there."""
+        start, bank = self.data.observed, self.bank()
+        bank = Block(bank.rates[:_NOISE], bank.accuracy[:_NOISE])
+        constant = self.data.has_constant
+        self.gathered = tuple(gather(start.select(f), bank.select(f), has_constant=constant) for f in self.families)
+
+    def screen(self) -> None:
+        """Go on with the models that may still matter."""
+        near = self.near(self.bank(), _STRETCH)
+        keep = np.unique(np.concatenate([family[models] for family, models in zip(self.families, near, strict=True)]))
+        if self.data.has_constant:
+            keep = np.union1d(keep, [len(self.data.points) - 1]).astype(np.intp)
+        stay = [np.flatnonzero(np.isin(family, keep)) for family in self.families]
+        pairs = zip(self.gathered, stay, strict=True)
+        self.gathered = tuple(replace(found, start=found.start.select(models)) for found, models in pairs)
+        self.kept = [block.select(keep) for block in self.kept]
+        self.families = tuple(np.flatnonzero(np.isin(keep, family)) for family in self.families)
+        self.data = self.data.select(keep)
+
+    def near(self, bank: Block, stretch: float) -> list[IntArray]:
+        """Return the positions in each family of the models that come to a frontier if their deviation is stretched."""
+        if self.area.interpolate == "signed":  # a dominated model with a bias of the other sign may be on that hull
+            return [np.arange(len(family)) for family in self.families]
+        found = []
+        for family, gathered in zip(self.families, self.gathered, strict=True):
+            start, block = self.data.observed.select(family), bank.select(family)
+            close = contenders(start, block, self.data.sets, stretch)
+            if gathered.moved:
+                block = _shifted(gathered.start, _deviation(start, block), 1.0)
+                close |= contenders(gathered.start, block, self.data.sets, stretch)
+            found.append(np.flatnonzero(close))
+        return found
+
+
+def _deviation(start: Block, block: Block) -> Block:
+    return Block(block.rates - start.rates, block.accuracy - start.accuracy)
+
+
+def _shifted(start: Block, deviation: Block, factor: float) -> Block:
+    """Return points that deviate, any number of times as much."""
+    accuracy = np.clip(start.accuracy + factor * deviation.accuracy, 0.0, 1.0)
+    return Block(start.rates + factor * deviation.rates, accuracy)
+
+
+class _Smoothed:
+    """The area of one family, averaged over resamples of the data and over resamples of resamples.
+
+    Rates and accuracies are averages, so that the deviation of a resample of a resample is, but for terms of second
+    order, the sum of two independent deviations: no row is read again.
+    """
+
+    def __init__(self, run: _Run, start: Block, found: Gathered, deviation: Block, orders: Sequence[IntArray]) -> None:
+        area, root = run.area, np.sqrt(2.0)
+
+        def both(point: Block, factor: float) -> FloatArray:
+            # Each deviation and its opposite: what is linear in them cancels, and the mean shows the bias alone.
+            return np.stack([area(_shifted(point, deviation, sign * factor)) for sign in (1.0, -1.0)])
+
+        self.found = found
+        once, twice = both(start, 1.0), both(start, root)
+        self.once, self.twice = float(once.mean()), float(twice.mean())
+        level = both(found.start, root) if found.moved else twice
+        self.level_bias = float(level.mean() - area(found.start)[0])
+        # The standard error is that at the gathered points: at the estimated ones too few models compete.
+        first = _shifted(found.start, deviation, 1.0)
+        self.replicates = area(first) if found.moved else once[0]
+        again = [Block(deviation.rates[order], deviation.accuracy[order]) for order in orders]
+        self.replicates_once = np.array([area(_shifted(first, other, 1.0)) for other in again])
+        self.replicates_twice = np.array([area(_shifted(first, other, root)) for other in again])
+
+    def centre(self, growth: float, real: float) -> float:
+        """Return the area without its bias, of which a share `real` follows `growth`, the rest that of level models."""
+        bias = real * growth * (self.twice - self.once) + (1.0 - real) * self.level_bias
+        return self.once - bias
+
+    def centres(self, growth: float, real: float) -> FloatArray:
+        """Return the same, but for a constant, for each resample of each resample."""
+        slope = real * growth
+        return np.asarray((1.0 + slope) * self.replicates_once - slope * self.replicates_twice)
+
+
+def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Return the statistic without noise under either growth of its bias, and the standard errors."""
+    bank = run.bank()
+    if not run.gathered:
+        run.gather()
+    orders = [generator.permutation(len(bank.accuracy)) for _ in range(run.again)]
+    families = []
+    for family, found, models in zip(run.families, run.gathered, run.near(bank, _NEAR), strict=True):
+        start = run.data.observed.select(family[models])
+        deviation = _deviation(start, bank.select(family[models]))
+        families.append(_Smoothed(run, start, replace(found, start=found.start.select(models)), deviation, orders))
+    signs = (1.0, -1.0)
+    spread = sum(sign * one.replicates for sign, one in zip(signs, families, strict=False))
+    least = max(one.found.least for one in families)
+    centres, errors = [], []
+    for growth, level in zip(_GROWTH, (False, True), strict=True):
+        pairs = [(sign, one, one.found.most if level else 1.0) for sign, one in zip(signs, families, strict=False)]
+        centres.append(sum(sign * one.centre(growth, real) for sign, one, real in pairs))
+        values = sum(sign * one.centres(growth, real) for sign, one, real in pairs)
+        errors.append(max(_error(np.asarray(values)), max(least, 0.5) * float(np.std(spread, ddof=1))))
+    return tuple(centres), tuple(errors)
+
+
+def _error(values: FloatArray) -> float:
+    """Return the standard deviation over resamples (columns) of the mean over their resamples (rows)."""
+    # The mean of a few resamples is itself noisy, which is no part of the error.
+    noise = values.var(axis=0, ddof=1).mean() / len(values)
+    return float(np.sqrt(max(values.mean(axis=0).var(ddof=1) - noise, 0.0)))

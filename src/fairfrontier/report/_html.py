@@ -1,0 +1,92 @@
+"""From the summary dict to one self-contained page."""
+
+import base64
+import hashlib
+import json
+from importlib import resources
+from statistics import NormalDist
+from typing import Any
+
+from fairfrontier._extras import require
+from fairfrontier.report._words import accuracy, level, plain
+
+# The order matters: each file uses what stands in those before it.
+_SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "main.js")
+_FOLDER = resources.files("fairfrontier.report")
+
+
+def render_html(summary: dict[str, Any]) -> str:
+    """Render a summary as a page that needs no network, no server and no other file.
+
+    Parameters
+    ----------
+    summary : dict
+        As made by `summarise`.
+
+    Returns
+    -------
+    str
+        HTML. Its content security policy allows its own two scripts and its own style sheet, by hash, and nothing
+        else: whatever the names of models and columns are, they are shown and never run.
+
+    Examples
+    --------
+    >>> from fairfrontier.report import Settings, evaluate, summarise
+    >>> base = evaluate([1, 0, 1, 0], {"<b>": [0.9, 0.6, 0.8, 0.1]}, sensitive_features=["f", "f", "m", "m"])
+    >>> page = render_html(summarise(base, Settings(source="example")))
+    >>> page[:15], "<b>" in page
+    ('<!doctype html>', False)
+    """
+    jinja2 = require("jinja2", extra="report", purpose="report.html")
+    markup = require("markupsafe", extra="report", purpose="report.html").Markup
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(accuracy=accuracy, level=level, plain=plain)
+    style = _template("report.css")
+    library = (_FOLDER / "vendor" / "d3.min.js").read_text(encoding="utf-8")
+    script = "\n".join(_template(name) for name in _SCRIPTS)
+    page: str = environment.get_template("report.html").render(
+        summary=summary,
+        policy=_policy([library, script], style),
+        style=markup(style),
+        library=markup(library),
+        script=markup(script),
+        data=markup(embedded_json(summary)),
+        z=NormalDist().inv_cdf(0.5 + summary["settings"]["confidence"] / 2),
+        licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),
+    )
+    return page
+
+
+def embedded_json(value: Any) -> str:
+    """Return JSON that is safe inside a script element: no character of it can end the element.
+
+    Examples
+    --------
+    >>> embedded_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    data = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return data.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
+
+
+def _policy(scripts: list[str], style: str) -> str:
+    allowed = " ".join(_hash(script) for script in scripts)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; base-uri 'none'; "
+        "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+    )
+
+
+def _hash(source: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(source.encode("utf-8")).digest()).decode("ascii")
+    return f"'sha256-{digest}'"
+
+
+def _template(name: str) -> str:
+    return (_FOLDER / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,280 @@
+"""From valued models to a dict of plain numbers and text: all that the page and the terminal show."""
+
+import datetime
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._version import __version__
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify._frontier import taf_curve
+from fairfrontier.identify._points import CONSTANT, TradeoffPoints
+from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
+from fairfrontier.report._evaluate import Evaluation, GroupCounts
+from fairfrontier.report._words import recommendation, rule_sentence
+
+# More families than this are not told apart by colour; the smallest are put together.
+MAX_FAMILIES = 10
+DEFAULT_FAMILY = "models"
+OTHER_FAMILY = "other families"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What was asked.
+
+    Attributes
+    ----------
+    source : str
+        Where the predictions come from, such as the file's name.
+    label, positive : str
+        The label's column and its positive value.
+    fairness, accuracy, sensitive_mode, threshold
+        As in `tradeoff_points`.
+    weight : Weight
+        How much each level of fairness matters.
+    min_fairness : float
+        The level of fairness that the recommendation is about.
+    confidence : float
+        Of every interval.
+    title : str
+        The page's title.
+    notes : tuple of str
+        Remarks about how the figures came about.
+    """
+
+    source: str
+    label: str = "y"
+    positive: str = "1"
+    fairness: str = "demographic_parity"
+    accuracy: str = "accuracy"
+    sensitive_mode: str = "separate"
+    threshold: float = 0.5
+    weight: Weight = field(default_factory=UniformWeight)
+    min_fairness: float = 0.95
+    confidence: float = 0.95
+    title: str = "Fairness and accuracy"
+    notes: tuple[str, ...] = ()
+
+
+def summarise(
+    base: Evaluation,
+    settings: Settings,
+    *,
+    stack: Evaluation | None = None,
+    stack_family: str = "fair stack",
+    interval: tuple[float, float] | None = None,
+    rule_model: int | None = None,
+    created: datetime.datetime | None = None,
+) -> dict[str, Any]:
+    """Summarise valued models as a dict that JSON can hold.
+
+    Parameters
+    ----------
+    base : Evaluation
+        The models, the constant one last.
+    settings : Settings
+        What was asked.
+    stack : Evaluation, optional
+        Operating points of a fair stack, valued on the same rows, without a constant model.
+    stack_family : str
+        The name of their family.
+    interval : (low, high), optional
+        Confidence interval of the base models' FAUC.
+    rule_model : int, optional
+        The model that the four-fifths rule is asked about; None: the recommended one.
+    created : datetime, optional
+        The report's date; None: now.
+
+    Returns
+    -------
+    dict
+        The keys are those that the page's script reads; `models` and `attributes` hold one entry a model.
+
+    Examples
+    --------
+    >>> from fairfrontier.report import evaluate
+    >>> y, sex = [1, 0, 1, 0], ["f", "f", "m", "m"]
+    >>> base = evaluate(y, {"a": [0.9, 0.6, 0.8, 0.1]}, sensitive_features=sex)
+    >>> summary = summarise(base, Settings(source="example"))
+    >>> summary["models"]["names"], summary["frontier"]["step"], summary["fauc"]["estimate"]
+    (['a', 'constant'], [0, 1], 0.625)
+    """
+    points = base.points
+    if points.names[-1] != CONSTANT:
+        raise InvalidInputError("base must have the constant model as its last one: pass include_constant=True")
+    groups = base.groups
+    if stack is not None:
+        points = join_points(points, stack.points)
+        groups = tuple(a.append(b) for a, b in zip(groups, stack.groups, strict=True))
+    families, of_model = _families(points.names, len(base.points), stack_family)
+    created = created or datetime.datetime.now(datetime.UTC)
+    summary: dict[str, Any] = {
+        "generator": f"fairfrontier {__version__}",
+        "created": created.strftime("%Y-%m-%d"),
+        "title": settings.title,
+        "source": settings.source,
+        "settings": _settings(settings, points),
+        "regression": ACCURACY_MEASURES[settings.accuracy].regression,
+        "notes": list(settings.notes),
+        "n_rows": base.n_rows,
+        "n_models": len(base.points) - 1,
+        "families": families,
+        "constant": len(base.points) - 1,
+        "models": {
+            "names": list(points.names),
+            "family": of_model,
+            "fairness": points.fairness.tolist(),
+            "accuracy": points.accuracy.tolist(),
+        },
+        "attributes": [_attribute(counts, points) for counts in groups],
+        "frontier": {
+            "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
+            "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
+            "base": taf_curve(base.points.fairness, base.points.accuracy).support.tolist(),
+        },
+        "fauc": _fauc(base.points, settings, interval),
+        "stack_fauc": None if stack is None else fauc(points.frontier(), settings.weight),
+    }
+    summary["best"] = best_at(summary["models"], range(len(base.points)), settings.min_fairness)
+    summary["best_stack"] = best_at(summary["models"], range(len(base.points), len(points)), settings.min_fairness)
+    summary["rule_model"] = _rule_model(summary, base.points) if rule_model is None else rule_model
+    summary["four_fifths"] = [] if summary["regression"] else four_fifths(groups, summary["rule_model"])
+    summary["recommendation"] = recommendation(summary)
+    summary["rule"] = rule_sentence(summary)
+    return summary
+
+
+def four_fifths(groups: tuple[GroupCounts, ...], model: int) -> list[dict[str, Any]]:
+    """Return, for each attribute, the lowest and the highest selection rate of a model and their ratio.
+
+    The ratio is None where the model selects nobody: 0/0 is neither fair nor unfair.
+    """
+    result = []
+    for counts in groups:
+        rates = counts.selection_rates()[model]
+        low, high = int(np.argmin(rates)), int(np.argmax(rates))
+        ratio = float(rates[low] / rates[high]) if rates[high] > 0 else None
+        result.append(
+            {
+                "attribute": counts.attribute,
+                "low": {"group": counts.groups[low], "rate": float(rates[low])},
+                "high": {"group": counts.groups[high], "rate": float(rates[high])},
+                "ratio": ratio,
+                "difference": float(rates[high] - rates[low]),
+                "passes": ratio is not None and ratio >= 0.8,
+            }
+        )
+    return result
+
+
+def describe_weight(weight: Weight) -> dict[str, Any]:
+    """Return a weight's text form and, where it is of the power family, its alpha and beta."""
+    if isinstance(weight, UniformWeight):
+        return {"text": "uniform", "alpha": 0.0, "beta": 0.0}
+    if isinstance(weight, StepWeight):
+        return {"text": f"step:{weight.minimum:g}", "alpha": 0.0, "beta": float(weight.minimum)}
+    if isinstance(weight, PowerWeight):
+        text = f"power:{weight.alpha:g}:{weight.beta:g}"
+        return {"text": text, "alpha": float(weight.alpha), "beta": float(weight.beta)}
+    text = f"point:{weight.fairness:g}" if isinstance(weight, PointWeight) else type(weight).__name__
+    return {"text": text, "alpha": None, "beta": None}
+
+
+def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
+    return {
+        "label": settings.label,
+        "positive": settings.positive,
+        "fairness": settings.fairness,
+        "conditions": [None if c is None else int(c) for c in MEASURES[settings.fairness]],
+        "accuracy": settings.accuracy,
+        "sensitive": list(dict.fromkeys(points.sets.attributes)),
+        "sensitive_mode": settings.sensitive_mode,
+        "threshold": settings.threshold,
+        "weight": describe_weight(settings.weight),
+        "min_fairness": settings.min_fairness,
+        "confidence": settings.confidence,
+    }
+
+
+def join_points(base: TradeoffPoints, stack: TradeoffPoints) -> TradeoffPoints:
+    """Return the points of both, which must compare the same row sets."""
+    return TradeoffPoints(
+        np.concatenate([base.fairness, stack.fairness]),
+        np.concatenate([base.accuracy, stack.accuracy]),
+        base.names + stack.names,
+        np.concatenate([base.rates, stack.rates]),
+        base.sets,
+    )
+
+
+def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[list[dict[str, Any]], list[int]]:
+    """Return the families and each model's index among them: by the name's part before a slash."""
+    of_base = [name.partition("/")[0] if "/" in name else DEFAULT_FAMILY for name in names[: n_base - 1]]
+    sizes = {family: of_base.count(family) for family in dict.fromkeys(of_base)}
+    if len(sizes) > MAX_FAMILIES:
+        kept = set(sorted(sizes, key=lambda family: -sizes[family])[: MAX_FAMILIES - 1])
+        of_base = [family if family in kept else OTHER_FAMILY for family in of_base]
+    titles = list(dict.fromkeys(of_base))
+    position = {family: i for i, family in enumerate(titles)}
+    families = [{"name": family, "kind": "base"} for family in titles]
+    of_model = [position[family] for family in of_base]
+    families.append({"name": CONSTANT, "kind": "constant"})
+    of_model.append(len(families) - 1)
+    if len(names) > n_base:
+        families.append({"name": stack_family, "kind": "stack"})
+        of_model += [len(families) - 1] * (len(names) - n_base)
+    return families, of_model
+
+
+def _attribute(counts: GroupCounts, points: TradeoffPoints) -> dict[str, Any]:
+    return {
+        "name": counts.attribute,
+        "fairness": points.attribute_fairness[counts.attribute].tolist(),
+        "groups": [
+            {"name": name, "rows": int(rows), "positives": int(positives)}
+            for name, rows, positives in zip(counts.groups, counts.rows, counts.positives, strict=True)
+        ],
+        "true_selected": _numbers(counts.true_selected),
+        "false_selected": _numbers(counts.false_selected),
+    }
+
+
+def _numbers(values: Any) -> list[float] | list[int]:
+    """Return a flat list, of ints where all values are whole: shorter in JSON."""
+    flat = values.ravel()
+    whole = np.rint(flat)
+    numbers: list[float] | list[int] = (whole.astype(int) if np.array_equal(flat, whole) else flat).tolist()
+    return numbers
+
+
+def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
+    return {
+        "estimate": fauc(points.frontier(), settings.weight),
+        "hull": fauc(points.frontier(interpolate=True), settings.weight),
+        "low": None if interval is None else float(interval[0]),
+        "high": None if interval is None else float(interval[1]),
+    }
+
+
+def _rule_model(summary: dict[str, Any], points: TradeoffPoints) -> int:
+    """Return the model that the four-fifths rule is asked about: where nothing is recommended, the most accurate."""
+    best: int = summary["best"]["model"]
+    return best if best != summary["constant"] else int(np.argmax(points.accuracy))
+
+
+def best_at(models: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:
+    """Return the most accurate of the candidates that are fair enough; of equals the fairest, then the first."""
+    fair = [i for i in candidates if models["fairness"][i] >= min_fairness]
+    if not fair:
+        return None
+    best = max(fair, key=lambda i: (models["accuracy"][i], models["fairness"][i], -i))
+    return {
+        "model": best,
+        "name": models["names"][best],
+        "accuracy": models["accuracy"][best],
+        "fairness": models["fairness"][best],
+    }
