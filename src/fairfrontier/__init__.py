@@ -18,10 +18,10 @@ from fairfrontier.identify import (
     TAFCurve,
     TAFDisplay,
     TradeoffPoints,
+    points_from_chunks,
     taf_curve,
     tradeoff_points,
 )
-from fairfrontier.identify._chunked import points_from_chunks
 from fairfrontier.optimize import (
     Certificate,
     DecisionPath,

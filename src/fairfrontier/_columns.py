@@ -1,6 +1,6 @@
 """Read columns out of lists, arrays, and the series and dataframes of any library."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -69,8 +69,7 @@ def unique_names(names: Sequence[str], *, parameter: str) -> None:
 
 def as_array(values: Any, *, parameter: str, tuples_are_labels: bool = True) -> NDArray[Any]:
     """Return `np.asarray(values)`, without what numpy would do to tuples, mixed types, masks and sparse matrices."""
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise InvalidInputError(f"{parameter} must have no masked value: fill or drop these rows first")
+    refuse_masked(values, parameter=parameter)
     if issparse(values):
         return np.asarray(values.toarray())
     if not isinstance(values, (list, tuple)):
@@ -85,6 +84,12 @@ def as_array(values: Any, *, parameter: str, tuples_are_labels: bool = True) -> 
     if array.dtype.kind in "US" and not _all_text(values):
         return _objects(values) if array.ndim == 1 else np.asarray(values, dtype=object)
     return array
+
+
+def refuse_masked(values: Any, *, parameter: str) -> None:
+    """Raise if a masked array has masked values, which `np.asarray` would take for real ones."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        raise InvalidInputError(f"{parameter} must have no masked value: fill or drop these rows first")
 
 
 def _all_text(values: Any) -> bool:
@@ -125,20 +130,58 @@ def is_missing(value: Any) -> bool:
     return bool(differs) if isinstance(differs, (bool, np.bool_)) else type(value).__name__ == "NAType"
 
 
-def finite(matrix: NDArray[Any], *, parameter: str, names: Sequence[str] = ()) -> None:
-    """Check that no value is NaN or infinite; name the first offending column."""
-    # A sum is one read and no temporary; it is finite unless something in it is not (or it overflows).
-    with np.errstate(all="ignore"):
-        if np.isfinite(matrix.sum(dtype=np.float64)):
-            return
-    rows, *columns = np.nonzero(~np.isfinite(matrix))
-    if rows.size == 0:
+def finite(
+    matrix: NDArray[Any], *, parameter: str, names: Sequence[str] = (), rows: NDArray[np.intp] | None = None
+) -> None:
+    """Check that no value is NaN or infinite; name the first offending column, and its row in the whole table."""
+    if matrix.dtype.kind not in "fc":
         return
-    where = f" in {names[columns[0][0]]!r}" if columns and names else ""
+    # Of all ways to look at every value, einsum's sum is the cheapest; it is finite unless something in it is not (or
+    # it overflows). Half precision would overflow at once.
+    half = np.float64 if matrix.dtype == np.float16 else None
+    with np.errstate(all="ignore"):
+        if np.isfinite(np.einsum("ij->" if matrix.ndim == 2 else "i->", matrix, dtype=half)):
+            return
+    where, *columns = np.nonzero(~np.isfinite(matrix))
+    if where.size == 0:
+        return
+    name = f" in {names[columns[0][0]]!r}" if columns and len(names) else ""
+    number = int(where[0]) if rows is None else int(rows[where[0]])
     raise InvalidInputError(
-        f"{parameter} must be finite; got {matrix[rows[0], *(c[0] for c in columns)]!s}{where} at row {rows[0]} "
-        f"({rows.size} such value{'s' if rows.size > 1 else ''}): drop or impute these rows first"
+        f"{parameter} must be finite; got {matrix[where[0], *(c[0] for c in columns)]!s}{name} at row {number} "
+        f"({where.size} such value{'s' if where.size > 1 else ''}): drop or impute these rows first"
     )
+
+
+def same_order(**inputs: Any) -> None:
+    """Check that pandas inputs with the same index labels have them in the same order.
+
+    Inputs are put together by position. Two that carry the same labels in another order were meant to be put together
+    by label, and by position every figure would be wrong without a word.
+    """
+    seen: tuple[str, Any] | None = None
+    for parameter, value in inputs.items():
+        parts = value.values() if isinstance(value, Mapping) and not issparse(value) else (value,)
+        for part in parts:
+            index = getattr(part, "index", None) if nw.dependencies.is_into_series(part) or is_frame(part) else None
+            if index is None or not hasattr(index, "equals"):
+                continue
+            if seen is None:
+                seen = parameter, index
+            elif index is not seen[1] and len(index) == len(seen[1]) and not index.equals(seen[1]):
+                _refuse_permutation(seen, (parameter, index))
+
+
+def _refuse_permutation(first: tuple[str, Any], second: tuple[str, Any]) -> None:
+    try:
+        permuted = bool(first[1].sort_values().equals(second[1].sort_values()))
+    except TypeError:  # labels of several types have no order
+        permuted = set(first[1]) == set(second[1])
+    if permuted:
+        raise InvalidInputError(
+            f"{first[0]} and {second[0]} must have their rows in one order; got the same index labels in another order: "
+            f"align them first (for example {second[0]}.loc[{first[0]}.index]), or pass arrays to mean the position"
+        )
 
 
 def factorize(values: NDArray[Any]) -> tuple[NDArray[Any], IntArray]:

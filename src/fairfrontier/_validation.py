@@ -1,10 +1,11 @@
 """What may come in, and how we say no.
 
-Every public function passes its input through here once; the code behind it then trusts its arrays.
+Every public function passes its input through here once, most of them by way of `fairfrontier._rows`; the code behind
+it then trusts its arrays.
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,8 @@ from fairfrontier._columns import (
     is_missing,
     is_series,
     numeric,
+    refuse_masked,
+    same_order,
     unique_names,
 )
 from fairfrontier.exceptions import GroupError, InvalidInputError
@@ -38,15 +41,20 @@ __all__ = [
     "attribute_columns",
     "attributes",
     "by_name",
+    "check_groups",
     "column",
+    "distinct",
     "finite",
-    "labels",
+    "is_missing",
     "number",
     "one_of",
     "predictions",
+    "refuse_masked",
     "same_length",
+    "same_order",
     "sample_weights",
     "target",
+    "two_classes",
     "unit_interval_pairs",
 ]
 
@@ -56,12 +64,42 @@ _SHOWN_OPTIONS = 12
 _LARGEST_WEIGHT = 1e100
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Predictions:
-    """Scores of `k` models for `n` rows: `matrix` (n, k), `names` (k,)."""
+    """Scores of `k` models for `n` rows: `matrix` (n, k), `names` (k,), and whether the names are the caller's."""
 
     matrix: NDArray[Any]
     names: tuple[str, ...]
+    named: bool = True
+
+    def aligned(self, names: tuple[str, ...] | None, first_row: int = 0) -> "Predictions":
+        """Return the scores of the models `names` in that order: by name where the scores have names, else by position.
+
+        Parameters
+        ----------
+        names : tuple of str or None
+            The models of the whole table; None: those that are here.
+        first_row : int
+            The number of the first row, for the error.
+        """
+        if names is None or (self.named and self.names == names):
+            return self
+        where = f"in the chunk that begins at row {first_row}" if first_row else "here"
+        if len(names) != len(self.names):
+            raise InvalidInputError(
+                f"every chunk must have the scores of the same {len(names)} models; got {len(self.names)} columns {where}"
+            )
+        if not self.named:
+            return Predictions(self.matrix, names)
+        missing = [name for name in names if name not in set(self.names)]
+        if missing:
+            other = next(name for name in self.names if name not in set(names))
+            raise InvalidInputError(
+                f"every chunk must have the scores of the same models; {missing[0]!r} is missing {where}, and {other!r} "
+                "is there instead: name the columns alike in every chunk"
+            )
+        position = {name: i for i, name in enumerate(self.names)}
+        return Predictions(self.matrix[:, [position[name] for name in names]], names)
 
 
 @dataclass(frozen=True)
@@ -116,12 +154,12 @@ def number(
     return result
 
 
-def same_length(n_rows: int, **others: int) -> None:
-    """Check that every named length equals `n_rows`, that of y_true."""
+def same_length(n_rows: int, reference: str = "y_true", /, **others: int) -> None:
+    """Check that every named length equals `n_rows`, that of `reference`."""
     for name, length in others.items():
         if length != n_rows:
             raise InvalidInputError(
-                f"{name} must have as many rows as y_true, {n_rows}; got {length}: pass rows that belong together"
+                f"{name} must have as many rows as {reference}, {n_rows}; got {length}: pass rows that belong together"
             )
 
 
@@ -130,15 +168,23 @@ def by_name(values: Any) -> bool:
     return isinstance(values, Mapping) and not issparse(values)
 
 
-def predictions(y_preds: Any) -> Predictions:
-    """Return predictions from a dict, a 2-D or 1-D array, or a dataframe of any library."""
+def predictions(y_preds: Any, *, classes_of: NDArray[Any] | None = None) -> Predictions:
+    """Return predictions from a dict, a 2-D or 1-D array, or a dataframe of any library.
+
+    Parameters
+    ----------
+    y_preds : dict, dataframe or array-like
+        Scores of models.
+    classes_of : ndarray of shape (n,), optional
+        The labels: a column that holds their two classes, such as "no" and "yes" or 1 and 2, is taken as decisions.
+    """
     if by_name(y_preds):
         columns = [column(values, parameter=f"y_preds[{name!r}]") for name, values in y_preds.items()]
         names = tuple(str(name) for name in y_preds)
     elif is_frame(y_preds):
         columns, names = frame_columns(y_preds, parameter="y_preds")
     else:
-        return _predictions_from_array(y_preds)
+        return _predictions_from_array(y_preds, classes_of)
     if not columns:
         raise _no_model()
     lengths = {name: len(values) for name, values in zip(names, columns, strict=True)}
@@ -149,14 +195,18 @@ def predictions(y_preds: Any) -> Predictions:
             f"{odd!r}: predict the same rows with every model"
         )
     unique_names(names, parameter="y_preds")
-    numbers = [numeric(c, parameter=f"y_preds[{name!r}]") for name, c in zip(names, columns, strict=True)]
+    numbers = [
+        numeric(_decisions(values, classes_of), parameter=f"y_preds[{name!r}]")
+        for name, values in zip(names, columns, strict=True)
+    ]
     matrix = np.empty((len(numbers[0]), len(numbers)), dtype=np.result_type(np.float32, *numbers), order="F")
     for j, values in enumerate(numbers):
         matrix[:, j] = values
     return Predictions(matrix, names)
 
 
-def _predictions_from_array(y_preds: Any) -> Predictions:
+def _predictions_from_array(y_preds: Any, classes_of: NDArray[Any] | None) -> Predictions:
+    name = str(getattr(y_preds, "name", None) or "") if is_series(y_preds) else ""
     if is_series(y_preds):
         y_preds = column(y_preds, parameter="y_preds")
     matrix = as_array(y_preds, parameter="y_preds", tuples_are_labels=False)
@@ -167,39 +217,48 @@ def _predictions_from_array(y_preds: Any) -> Predictions:
     if matrix.ndim != 2:
         raise InvalidInputError(
             f"y_preds must be a dict, a dataframe or a 2-D array; got {described(y_preds, matrix)}: "
-            "give one column a model"
+            "give one column per model"
         )
-    return Predictions(numeric(matrix, parameter="y_preds"), tuple(f"model_{j}" for j in range(matrix.shape[1])))
+    names = (name,) if name else tuple(f"model_{j}" for j in range(matrix.shape[1]))
+    return Predictions(numeric(_decisions(matrix, classes_of), parameter="y_preds"), names, bool(name))
+
+
+def _decisions(values: NDArray[Any], classes_of: NDArray[Any] | None) -> NDArray[Any]:
+    """Return 0 and 1 for values that are the classes of the labels, where these are not 0 and 1 themselves."""
+    if classes_of is None or values.dtype.kind == "f" or classes_of.dtype.kind in "bf":
+        return values
+    kinds = ("iu", "iu") if values.dtype.kind in "iu" else ("OUS", "OUS")
+    if values.dtype.kind not in kinds[0] or classes_of.dtype.kind not in kinds[1]:
+        return values
+    classes = distinct(classes_of, parameter="y_true")[0]
+    if len(classes) != 2 or classes == [0, 1] or not np.isin(values, np.array(classes, dtype=values.dtype)).all():
+        return values
+    return np.asarray(values == classes[1]).astype(np.uint8)
 
 
 def _no_model() -> InvalidInputError:
-    return InvalidInputError("y_preds must hold at least one model; got none: give one column of scores a model")
+    return InvalidInputError("y_preds must hold at least one model; got none: give one column of scores per model")
 
 
-def labels(y_true: Any) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
-    """Return y as booleans (True: the second class in sorted order) and the two classes."""
-    values = column(y_true, parameter="y_true")
-    if values.size == 0:
-        raise InvalidInputError("y_true must have at least one row; got none")
-    if values.dtype.kind not in "biufmMUS":
-        classes, codes = factorize_objects(values, parameter="y_true")
-    else:
-        if values.dtype.kind == "f":
-            finite(values, parameter="y_true")
-        distinct, codes = factorize(values)
-        classes = distinct.tolist()
-    for value in classes:
-        if is_missing(value):
-            raise InvalidInputError(f"y_true must have no missing value; got {value!r}: drop these rows first")
-    if len(classes) != 2:
-        shown = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
-        advice = (
-            "for regression use accuracy='r2' or 'exp_mse'"
-            if len(classes) > 2
-            else "both classes must occur: value the models on more rows"
-        )
-        raise InvalidInputError(f"y_true must have two classes; got {len(classes)} ({shown}): {advice}")
-    return np.asarray(codes == 1), (classes[0], classes[1])
+def two_classes(classes: Sequence[Any]) -> tuple[Any, Any]:
+    """Return the two classes of a label from its sorted distinct values, the positive one last."""
+    if len(classes) == 2:
+        return classes[0], classes[1]
+    shown = ", ".join(map(repr, classes[:5])) + (", …" if len(classes) > 5 else "")
+    advice = (
+        "for regression use accuracy='r2' or 'exp_mse'"
+        if len(classes) > 2
+        else "both classes must occur: evaluate the models on more rows"
+    )
+    raise InvalidInputError(f"y_true must have two classes; got {len(classes)} ({shown}): {advice}")
+
+
+def distinct(values: NDArray[Any], *, parameter: str) -> tuple[list[Any], IntArray]:
+    """Return the distinct values of a column, sorted where they can be, and each row's index among them."""
+    if values.dtype.kind in "biufmMUS":
+        found, codes = factorize(values)
+        return found.tolist(), codes
+    return factorize_objects(values, parameter=parameter)
 
 
 def target(y_true: Any) -> FloatArray:
@@ -211,19 +270,33 @@ def target(y_true: Any) -> FloatArray:
     return values
 
 
-def sample_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
-    """Return non-negative finite weights with a positive sum, or None."""
+def sample_weights(sample_weight: Any, n_rows: int, *, first_row: int = 0, whole: bool = True) -> FloatArray | None:
+    """Return non-negative finite weights, or None.
+
+    Parameters
+    ----------
+    sample_weight : array-like of shape (n,) or None
+        The weights.
+    n_rows : int
+        How many there must be.
+    first_row : int
+        The number of the first row in the whole table.
+    whole : bool
+        True: these are the weights of all rows, and must have a positive sum.
+    """
     if sample_weight is None:
         return None
     weights = numeric(column(sample_weight, parameter="sample_weight"), parameter="sample_weight")
     weights = weights.astype(np.float64, copy=False)
     same_length(n_rows, sample_weight=len(weights))
-    finite(weights, parameter="sample_weight")
-    if weights.min() < 0:
+    finite(weights, parameter="sample_weight", rows=np.arange(first_row, first_row + n_rows))
+    if weights.min(initial=0.0) < 0:
         raise InvalidInputError(
-            f"sample_weight must be non-negative; got {weights.min():g} at row {weights.argmin()}: "
+            f"sample_weight must be non-negative; got {weights.min():g} at row {first_row + weights.argmin()}: "
             "give 0 to rows that must not count"
         )
+    if not whole:
+        return weights
     if not weights.any():
         raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
     with np.errstate(over="ignore"):
@@ -238,19 +311,25 @@ def sample_weights(sample_weight: Any, n_rows: int) -> FloatArray | None:
 
 def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
     """Return each sensitive attribute as integer codes with its sorted groups."""
-    if sensitive_features is None:
-        raise InvalidInputError("sensitive_features must be given: one value a row, e.g. data['sex']; got None")
     columns = attribute_columns(sensitive_features)
-    if not columns:
-        raise InvalidInputError(
-            "sensitive_features must hold at least one attribute; got none: give one value a row, e.g. data['sex']"
-        )
     for name, values in columns.items():
         same_length(n_rows, **{f"sensitive_features[{name!r}]": len(values)})
     return tuple(_attribute(name, values) for name, values in columns.items())
 
 
 def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
+    """Return the sensitive attributes by name; there must be at least one."""
+    if sensitive_features is None:
+        raise InvalidInputError("sensitive_features must be given: one value per row, e.g. data['sex']; got None")
+    columns = _attribute_columns(sensitive_features)
+    if not columns:
+        raise InvalidInputError(
+            "sensitive_features must hold at least one attribute; got none: give one value per row, e.g. data['sex']"
+        )
+    return columns
+
+
+def _attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
     if by_name(sensitive_features):
         names = [str(name) for name in sensitive_features]
         unique_names(names, parameter="sensitive_features")
@@ -273,30 +352,26 @@ def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
 
 def _attribute(name: str, values: NDArray[Any]) -> Attribute:
     parameter = f"sensitive_features[{name!r}]"
-    if values.dtype.kind in "fmM" and np.isnan(values).any():
-        raise _missing_group(parameter, int(np.isnan(values).argmax()), "NaN")
-    if values.dtype.kind in "biufmMUS":
-        distinct, codes = factorize(values)
-        groups: list[Any] = distinct.tolist()
-    else:
-        groups, codes = factorize_objects(values, parameter=parameter)
+    groups, codes = distinct(values, parameter=parameter)
     for code, group in enumerate(groups):
         if is_missing(group):
-            raise _missing_group(parameter, int((codes == code).argmax()), repr(group))
-    if len(groups) < 2:
-        shown = repr(groups[0]) if groups else "no row at all"
-        raise GroupError(
-            f"{parameter} must have at least two groups; got only {shown}: "
-            "fairness compares groups, so use rows in which more than one occurs"
-        )
+            row, shown = int((codes == code).argmax()), "NaN" if isinstance(group, float) else repr(group)
+            raise GroupError(
+                f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows, or make 'unknown' "
+                "a group of its own"
+            )
+    check_groups(groups, name)
     return Attribute(name, codes, tuple(groups))
 
 
-def _missing_group(parameter: str, row: int, shown: str) -> GroupError:
-    return GroupError(
-        f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows, or "
-        "make 'unknown' a group of its own"
-    )
+def check_groups(groups: Sequence[Any], name: str) -> None:
+    """Raise if an attribute has one group only."""
+    if len(groups) < 2:
+        shown = repr(groups[0]) if groups else "no row at all"
+        raise GroupError(
+            f"sensitive_features[{name!r}] must have at least two groups; got only {shown}: "
+            "fairness compares groups, so use rows in which more than one occurs"
+        )
 
 
 def unit_interval_pairs(
@@ -306,7 +381,7 @@ def unit_interval_pairs(
     f, a = _unit_interval(fairness, parameter=parameter), _unit_interval(accuracy, parameter="accuracy")
     if len(f) != len(a):
         raise InvalidInputError(
-            f"{parameter} and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each a model"
+            f"{parameter} and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each per model"
         )
     return f, a
 
@@ -314,7 +389,7 @@ def unit_interval_pairs(
 def _unit_interval(values: ArrayLike, *, parameter: str) -> FloatArray:
     array = numeric(column(values, parameter=parameter), parameter=parameter).astype(np.float64, copy=False)
     if array.size == 0:
-        raise InvalidInputError(f"{parameter} must hold at least one model; got none: give one value a model")
+        raise InvalidInputError(f"{parameter} must hold at least one model; got none: give one value per model")
     low, high = array.min(), array.max()
     if low >= 0.0 and high <= 1.0:
         return array

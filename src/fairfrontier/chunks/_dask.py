@@ -10,7 +10,7 @@ import numpy as np
 
 from fairfrontier import _validation as validate
 from fairfrontier._extras import require
-from fairfrontier.chunks._rows import Chunk
+from fairfrontier._rows import Rows
 from fairfrontier.chunks._source import Chunks, Step, T, add, total
 from fairfrontier.exceptions import ClusterError, InvalidInputError
 
@@ -48,7 +48,7 @@ class DaskChunks(Chunks):
         self._partitions = partitions
         self._steps: tuple[Step, ...] = ()
 
-    def sum(self, function: Callable[[Chunk], T]) -> T:
+    def sum(self, function: Callable[[Rows], T]) -> T:
         dask = require("dask", extra="dask", purpose=_PURPOSE)
         # As a node of its own the function travels to each worker once, not once a partition.
         job = dask.delayed(_Job(function, self._steps, self._given), traverse=False)
@@ -67,7 +67,7 @@ class DaskChunks(Chunks):
 
 @dataclass(frozen=True, eq=False)
 class _Job:
-    function: Callable[[Chunk], Any]
+    function: Callable[[Rows], Any]
     steps: tuple[Step, ...]
     names: tuple[str, ...]
 
@@ -76,7 +76,7 @@ def _run(job: _Job, y: Any, scores: Any, sensitive: Any, sample_weight: Any, fol
     """Return the function of one partition, None if it has no rows; runs on a worker."""
     if len(scores if not isinstance(scores, Mapping) else y) == 0:
         return None
-    chunk = Chunk.validated(
+    chunk = Rows.validated(
         y, scores, sensitive, sample_weight=sample_weight, fold=fold, names=job.names, first_row=first_row
     )
     chunk = reduce(lambda value, step: step(value), job.steps, chunk)

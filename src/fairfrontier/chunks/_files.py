@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._extras import require
+from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._rows import Chunk
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
 from fairfrontier.exceptions import DataFileError, InvalidInputError
 
@@ -50,12 +50,12 @@ class Columns:
         optional = [name for name in (self.sample_weight, self.fold) if name is not None]
         return list(dict.fromkeys([self.label, *self.sensitive, *optional, *self.scores]))
 
-    def chunk(self, batch: Any, first_row: int) -> Chunk:
-        """Return a pyarrow record batch as a chunk."""
+    def rows(self, batch: Any, first_row: int) -> Rows:
+        """Return a pyarrow record batch as validated rows."""
         scores = np.empty((len(self.scores), batch.num_rows), dtype=_common_type(batch, self.scores))
         for values, name in zip(scores, self.scores, strict=True):
             values[:] = _numbers(batch.column(name), name)
-        return Chunk.validated(
+        return Rows.validated(
             _values(batch.column(self.label)),
             scores.T,
             {name: _values(batch.column(name)) for name in self.sensitive},
@@ -210,20 +210,38 @@ def _csv_options(csv: Any, delimiter: str) -> tuple[Any, Any]:
 
 def _reader(
     file: Path, kind: str, columns: Columns, open_batches: Callable[[], Iterator[tuple[Any, float]]]
-) -> Callable[[], Iterator[tuple[Chunk, float]]]:
+) -> Callable[[], Iterator[tuple[Rows, float]]]:
     """Return the function that opens the file anew and yields its chunks."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    before = _state(file)
 
-    def open_chunks() -> Iterator[tuple[Chunk, float]]:
+    def open_chunks() -> Iterator[tuple[Rows, float]]:
         first_row = 0
+        _check_unchanged(file, before)
         try:
             for batch, done in open_batches():
-                yield columns.chunk(batch, first_row), done
+                yield columns.rows(batch, first_row), done
                 first_row += batch.num_rows
+            _check_unchanged(file, before)
         except arrow.ArrowException as error:
             raise _damaged(file, kind, error, first_row) from None
 
     return open_chunks
+
+
+def _state(file: Path) -> tuple[int, int]:
+    """Return the size and the time of the last change of a file."""
+    found = file.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _check_unchanged(file: Path, before: tuple[int, int]) -> None:
+    """Raise if a file is no longer what it was when it was opened: each pass must see the same rows."""
+    if _state(file) != before:
+        raise DataFileError(
+            f"{file.name} must not change while it is read; its size or its time of change is another than at the "
+            "start: write to another file, and start again"
+        )
 
 
 def _resolved(columns: Columns, schema: Any, file: Path) -> Columns:

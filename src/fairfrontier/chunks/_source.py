@@ -10,12 +10,12 @@ import numpy as np
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import unique_names
-from fairfrontier.chunks._rows import Chunk
+from fairfrontier._rows import Rows
 from fairfrontier.exceptions import InvalidInputError
 
 # Scores in a chunk: large enough for fast matrix products, small enough for several copies in double precision.
 _CHUNK = 2**22
-Step = Callable[[Chunk], Chunk]
+Step = Callable[[Rows], Rows]
 
 
 class Additive(Protocol):
@@ -42,7 +42,7 @@ class Chunks(ABC):
         self.progress: Callable[[float], None] | None = None
 
     @abstractmethod
-    def sum(self, function: Callable[[Chunk], T]) -> T:
+    def sum(self, function: Callable[[Rows], T]) -> T:
         """Return the sum of ``function(chunk)`` over all chunks that have rows.
 
         Raises
@@ -81,12 +81,12 @@ class StreamedChunks(Chunks):
         Returns a new iterator of (chunk, share of the table that is done after it).
     """
 
-    def __init__(self, names: tuple[str, ...], open_chunks: Callable[[], Iterator[tuple[Chunk, float]]]) -> None:
+    def __init__(self, names: tuple[str, ...], open_chunks: Callable[[], Iterator[tuple[Rows, float]]]) -> None:
         super().__init__(names)
         self._open = open_chunks
         self._steps: tuple[Step, ...] = ()
 
-    def __iter__(self) -> Iterator[Chunk]:
+    def __iter__(self) -> Iterator[Rows]:
         for chunk, done in self._open():
             result = reduce(lambda value, step: step(value), self._steps, chunk)
             if len(result):
@@ -94,7 +94,7 @@ class StreamedChunks(Chunks):
             if self.progress is not None:
                 self.progress(done)
 
-    def sum(self, function: Callable[[Chunk], T]) -> T:
+    def sum(self, function: Callable[[Rows], T]) -> T:
         result: T | None = None
         for chunk in self:
             result = add(result, function(chunk))
@@ -104,6 +104,11 @@ class StreamedChunks(Chunks):
         other = StreamedChunks(self.names if names is None else names, self._open)
         other._steps, other.progress = (*self._steps, function), self.progress
         return other
+
+
+def whole(rows: Rows) -> StreamedChunks:
+    """Take rows that are all in memory as one chunk."""
+    return StreamedChunks(rows.names, lambda: iter([(rows, 1.0)]))
 
 
 def rows_of_chunk(chunk_rows: int | None, n_models: int) -> int:
@@ -149,6 +154,8 @@ def array_chunks(
     shape: tuple[int, ...] = tuple(getattr(scores, "shape", ()))
     if len(shape) != 2 or 0 in shape:
         raise InvalidInputError(f"scores must be an array of shape (rows, models); got shape {shape}")
+    validate.same_order(y_true=y, sensitive_features=sensitive_features, sample_weight=sample_weight, fold=fold)
+    validate.refuse_masked(scores, parameter="y_preds")
     target = validate.column(y, parameter="y_true")
     attributes = validate.attribute_columns(sensitive_features)
     of_rows = {"sample_weight": sample_weight, "fold": fold}
@@ -159,10 +166,10 @@ def array_chunks(
     known = names or tuple(f"model_{j}" for j in range(shape[1]))
     step = rows_of_chunk(chunk_rows, shape[1])
 
-    def open_chunks() -> Iterator[tuple[Chunk, float]]:
+    def open_chunks() -> Iterator[tuple[Rows, float]]:
         for start in range(0, shape[0], step):
             rows = slice(start, start + step)
-            chunk = Chunk.validated(
+            part = Rows.validated(
                 target[rows],
                 np.asarray(scores[rows]),
                 {name: values[rows] for name, values in attributes.items()},
@@ -170,7 +177,7 @@ def array_chunks(
                 first_row=start,
                 **{key: value[rows] for key, value in optional.items()},
             )
-            yield chunk, min(start + step, shape[0]) / shape[0]
+            yield part, min(start + step, shape[0]) / shape[0]
 
     return StreamedChunks(known, open_chunks)
 
@@ -191,44 +198,54 @@ def iterable_chunks(parts: Iterable[Any] | Callable[[], Iterable[Any]]) -> Strea
     >>> chunks.names, [chunk.row.tolist() for chunk in chunks]
     (('a',), [[0, 1], [2]])
     """
-    open_parts = parts if callable(parts) else _Reopened(parts)
+    open_parts = _Reopened(parts)
     first = next(iter(open_parts()), None)
     if first is None:
         raise InvalidInputError("chunks must hold at least one part; got none")
-    if isinstance(open_parts, _Reopened):
-        open_parts.put_back(first)
+    open_parts.put_back(first)
     names = validate.predictions(first[1]).names
 
-    def open_chunks() -> Iterator[tuple[Chunk, float]]:
+    def open_chunks() -> Iterator[tuple[Rows, float]]:
         start = 0
         for y, scores, sensitive, *weight in open_parts():
             sample_weight = weight[0] if weight else None
-            chunk = Chunk.validated(y, scores, sensitive, sample_weight=sample_weight, names=names, first_row=start)
-            start += len(chunk)
-            yield chunk, 0.0
+            rows = Rows.validated(y, scores, sensitive, sample_weight=sample_weight, names=names, first_row=start)
+            start += len(rows)
+            yield rows, 0.0
 
     return StreamedChunks(names, open_chunks)
 
 
 class _Reopened:
-    """An iterable that is opened again for every pass; an iterator has one pass only, and says so at the second."""
+    """An iterable that is opened again for every pass; what has one pass only says so at the second.
 
-    def __init__(self, parts: Iterable[Any]) -> None:
-        self._parts = parts
-        self._once = iter(parts) is parts
+    Parameters
+    ----------
+    parts : iterable, or callable that returns one
+        A callable must return a new iterable at each call.
+    """
+
+    def __init__(self, parts: Iterable[Any] | Callable[[], Iterable[Any]]) -> None:
+        self._open = parts if callable(parts) else lambda: parts
+        self._last: Iterable[Any] | None = None
         self._waiting: list[Any] = []
-        self._passes = 0
 
     def put_back(self, part: Any) -> None:
-        """Undo the look at the first part."""
-        self._passes = 0
-        self._waiting = [part] if self._once else []
+        """Undo the look at the first part: an iterator cannot be opened again."""
+        if self._last is not None and iter(self._last) is self._last:
+            self._waiting = [part]
+        else:
+            self._last = None
 
     def __call__(self) -> Iterator[Any]:
-        if self._once and self._passes:
+        if self._waiting:
+            first, self._waiting = self._waiting, []
+            return chain(first, self._last or ())
+        opened = self._open()
+        if opened is self._last and iter(opened) is opened:
             raise InvalidInputError(
                 "chunks must be readable more than once to tune a stack; got an iterator, which is exhausted: pass a "
-                "list, a function that opens the chunks anew, or alpha as a number"
+                "list, a function that opens the chunks anew at each call, or alpha as a number"
             )
-        self._passes += 1
-        return chain(self._waiting, self._parts)
+        self._last = opened
+        return iter(opened)

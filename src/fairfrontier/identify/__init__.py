@@ -2,6 +2,6 @@
 
 from fairfrontier.identify._display import TAFDisplay
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
-from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.identify._points import TradeoffPoints, points_from_chunks, tradeoff_points
 
-__all__ = ["TAFCurve", "TAFDisplay", "TradeoffPoints", "taf_curve", "tradeoff_points"]
+__all__ = ["TAFCurve", "TAFDisplay", "TradeoffPoints", "points_from_chunks", "taf_curve", "tradeoff_points"]

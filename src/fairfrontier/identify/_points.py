@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._html import points_html
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.chunks import dask_chunks, is_dask
+from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.identify._calls import Calls
 from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
-from fairfrontier.identify._rows import Rows
-from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, build_contrasts
+from fairfrontier.metrics._accuracy import Accuracy, best_constant
+from fairfrontier.metrics._contrasts import Fairness, RowSets
+from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
 
 CONSTANT = "constant"
 
@@ -167,7 +169,7 @@ def tradeoff_points(
     fairness : str, list of (mask, mask), or callable
         ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``; pairs of
         boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair,
-        such as Fairlearn's differences. Functions are called once a model and see decisions.
+        such as Fairlearn's differences. Functions are called once per model and see decisions.
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"brier"`` (1 − Brier score), ``"r2"`` (clipped to [0, 1]),
         ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The measures ``"r2"`` and
@@ -185,7 +187,7 @@ def tradeoff_points(
     Returns
     -------
     TradeoffPoints
-        One point a model.
+        One point per model.
 
     Notes
     -----
@@ -205,52 +207,101 @@ def tradeoff_points(
     >>> points.fairness.round(4)
     array([0.6667, 1.    ])
     """
+    parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    options: dict[str, Any] = {
+        "fairness": fairness,
+        "accuracy": accuracy,
+        "threshold": threshold,
+        "sensitive_mode": sensitive_mode,
+        "include_constant": include_constant,
+    }
     if is_dask(y_true, y_preds, sensitive_features, sample_weight):
-        from fairfrontier.identify._chunked import points_from_chunks  # which needs this module
+        return points_from_chunks(dask_chunks(y_true, y_preds, **parts), **options)
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
+    if callable(fairness) or callable(accuracy):
+        return called_points(rows, sensitive_features, **options)
+    return points_from_chunks(whole(rows), **options)
 
-        return points_from_chunks(
-            dask_chunks(y_true, y_preds, sensitive_features=sensitive_features, sample_weight=sample_weight),
-            fairness=fairness,
-            accuracy=accuracy,
-            threshold=threshold,
-            sensitive_mode=sensitive_mode,
-            include_constant=include_constant,
-        )
-    preds = validate.predictions(y_preds)
-    if include_constant and CONSTANT in preds.names:
+
+def points_from_chunks(
+    chunks: Chunks,
+    *,
+    fairness: Fairness = "demographic_parity",
+    accuracy: Accuracy = "accuracy",
+    threshold: float | None = 0.5,
+    sensitive_mode: str = "separate",
+    include_constant: bool = True,
+) -> TradeoffPoints:
+    """Compute fairness and accuracy of every model in one pass over chunks.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        Labels, scores, groups and weights, from `array_chunks`, `file_chunks`, `iterable_chunks` or `dask_chunks`.
+    fairness : str or list of (mask, mask)
+        As in `tradeoff_points`; functions need all rows at once.
+    accuracy : str
+        As in `tradeoff_points`; functions need all rows at once.
+    threshold, sensitive_mode, include_constant
+        As in `tradeoff_points`.
+
+    Returns
+    -------
+    TradeoffPoints
+        Equal to those of all rows at once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairfrontier.chunks import array_chunks
+    >>> y, sex = [1, 0, 1, 0, 1, 0], ["f", "f", "f", "m", "m", "m"]
+    >>> scores = np.array([[0.9, 0.2, 0.8, 0.1, 0.7, 0.3]]).T
+    >>> chunks = array_chunks(y, scores, sensitive_features=sex, names=("a",), chunk_rows=2)
+    >>> points_from_chunks(chunks).fairness.round(4)
+    array([0.6667, 1.    ])
+    """
+    check_constant_name(chunks.names, include_constant)
+    masked = masks_of_chunks(fairness, chunks)
+    found = sum_rows(masked, fairness=fairness, accuracy=accuracy, threshold=threshold, sensitive_mode=sensitive_mode)
+    check_mask_length(fairness, int(found.rows.sum()))
+    return points_from_sums(found, chunks.names, include_constant=include_constant)
+
+
+def evaluation_rows(
+    y_true: Any, y_preds: Any, *, sensitive_features: Any, sample_weight: Any, fairness: Any, accuracy: Any
+) -> Rows:
+    """Return the validated rows of a call; the parameters are those of `tradeoff_points`."""
+    if y_true is None:
+        raise InvalidInputError("y_true must be given: one label per row; got None")
+    return Rows.validated(
+        y_true,
+        y_preds,
+        sensitive_features,
+        sample_weight=sample_weight,
+        whole=True,
+        needs_attributes=isinstance(fairness, str) or callable(fairness),
+    )
+
+
+def check_constant_name(names: Sequence[str], include_constant: bool) -> None:
+    """Raise if a model has the name of the constant model that is to be added."""
+    if include_constant and CONSTANT in names:
         raise InvalidInputError(
             f"y_preds must not name a model {CONSTANT!r} while include_constant=True adds one of that name; "
             "rename it or pass include_constant=False"
         )
-    rows = Rows.validated(
-        y_true,
-        preds,
-        sensitive_features,
-        accuracy=accuracy,
-        threshold=threshold,
-        sample_weight=sample_weight,
-        needs_attributes=isinstance(fairness, str) or callable(fairness),
-    )
-    # A function's bias is its own, but the accuracy still needs cells.
-    contrasts = build_contrasts(
-        "demographic_parity" if callable(fairness) else fairness,
-        label=rows.label,
-        attributes=rows.attributes,
-        sensitive_mode=sensitive_mode,
-        n_rows=len(rows.y),
-    )
-    sums = rows.sums(contrasts.cells)
-    if callable(fairness):
-        rates, sets = rows.called_bias(fairness, sensitive_features)
-    else:
-        rates, sets = contrasts.rates(sums.outcome, sums.weight), contrasts.sets
-    values = rows.accuracies(sums, contrasts.cells.label)
+
+
+def points_from_sums(found: Sums, names: tuple[str, ...], *, include_constant: bool = True) -> TradeoffPoints:
+    """Return points from the sums over cells, the best constant model last if it is asked for."""
+    sums, contrasts = found.sums, found.contrasts
+    rates, values = contrasts.rates(sums.outcome, sums.weight), found.measure.value(sums, contrasts.label)
     if not include_constant:
-        return points_from_rates(rates, sets, values, preds.names)
-    constant = rows.best_constant(sums, contrasts.cells.label)
+        return points_from_rates(rates, contrasts.sets, values, names)
+    constant = best_constant(found.measure, sums, contrasts.label)
     # One rate in every row set: perfectly fair, whatever rounding does to quotients of sums.
-    rates = np.vstack([rates, np.full(rates.shape[1], 0.0 if callable(fairness) else constant.outcome)])
-    return points_from_rates(rates, sets, np.append(values, constant.accuracy), (*preds.names, CONSTANT))
+    rates = np.vstack([rates, np.full(rates.shape[1], constant.outcome)])
+    return points_from_rates(rates, contrasts.sets, np.append(values, constant.accuracy), (*names, CONSTANT))
 
 
 def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, names: tuple[str, ...]) -> TradeoffPoints:
@@ -261,15 +312,35 @@ def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, na
     )
 
 
-def contrasts_for_fit(
-    fairness: str | Sequence[tuple[Any, Any]],
-    *,
-    label: NDArray[np.bool_] | None,
+def called_points(
+    rows: Rows,
     sensitive_features: Any,
-    n_rows: int,
+    *,
+    fairness: Fairness,
+    accuracy: Accuracy,
+    threshold: float | None,
     sensitive_mode: str,
-) -> Contrasts:
-    """Return the contrasts of a fit from raw sensitive features."""
-    given = isinstance(fairness, str) or sensitive_features is not None
-    attributes = validate.attributes(sensitive_features, n_rows) if given else ()
-    return build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode, n_rows=n_rows)
+    include_constant: bool,
+) -> TradeoffPoints:
+    """Return points where fairness or accuracy is a function, which is called once per model."""
+    check_constant_name(rows.names, include_constant)
+    # A function's bias is its own, but the accuracy still needs cells; and the other way round.
+    named = Calls(rows, sensitive_features, accuracy, threshold)
+    found = sum_rows(
+        masks_of_chunks(fairness, whole(rows)),
+        fairness="demographic_parity" if callable(fairness) else fairness,
+        accuracy="accuracy" if callable(accuracy) else accuracy,
+        threshold=threshold,
+        sensitive_mode=sensitive_mode,
+    )
+    points = points_from_sums(found, rows.names, include_constant=include_constant)
+    rates, sets, values = points.rates, points.sets, points.accuracy
+    if callable(fairness):
+        bias = named.biases(fairness, include_constant=include_constant)
+        name = getattr(fairness, "__name__", type(fairness).__name__)
+        rates, sets = np.stack([bias, np.zeros_like(bias)], axis=1), RowSets((name, "parity"), ((0, 1),), (name,))
+    if callable(accuracy):
+        values, outcome = named.accuracies(accuracy, include_constant=include_constant)
+        if include_constant and not callable(fairness):
+            rates = np.vstack([rates[:-1], np.full(rates.shape[1], outcome)])
+    return points_from_rates(rates, sets, values, points.names)

@@ -5,7 +5,7 @@ bias and cᵀŷ a decision bias. A measure is a list of *blocks* of row sets; in
 other, so that the bias of a block is the largest rate minus the smallest.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from fairfrontier._validation import Attribute, FloatArray, IntArray, column, one_of
+from fairfrontier._rows import Key
+from fairfrontier._validation import (
+    Attribute,
+    FloatArray,
+    IntArray,
+    check_groups,
+    column,
+    distinct,
+    one_of,
+    two_classes,
+)
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.metrics._cells import Cells
 
 # The labels on which each measure conditions: None is every row.
 MEASURES: dict[str, tuple[bool | None, ...]] = {
@@ -85,13 +94,26 @@ class Contrasts:
         The row sets and their comparison.
     membership : ndarray of shape (s, c)
         True where a cell's rows belong to a set.
-    cells : Cells
-        The partition of the rows.
+    keys : tuple of tuple, length c
+        The label and the groups of each cell.
+    label : ndarray of shape (c,)
+        True for the cells of the positive class; all False where rows are not told apart by label.
+    classes : tuple or None
+        The two classes of the label, the positive one last; None: no label.
+    attributes : tuple of Attribute
+        The sensitive attributes, with the group of each cell as their `codes`.
     """
 
     sets: RowSets
     membership: NDArray[np.bool_]
-    cells: Cells
+    keys: tuple[Key, ...]
+    label: NDArray[np.bool_]
+    classes: tuple[Any, Any] | None
+    attributes: tuple[Attribute, ...]
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.keys)
 
     def rates(self, outcome: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the mean outcome of each model in each set, shape (k, s).
@@ -118,105 +140,135 @@ class Contrasts:
 
 def build_contrasts(
     fairness: str | Sequence[tuple[Any, Any]],
+    keys: Sequence[Key],
+    attributes: Sequence[str],
     *,
-    label: NDArray[np.bool_] | None,
-    attributes: Sequence[Attribute],
     sensitive_mode: str = "separate",
-    n_rows: int | None = None,
 ) -> Contrasts:
-    """Return the contrasts of a named measure, or of custom pairs of boolean masks.
+    """Return the contrasts of a measure on cells.
 
     Parameters
     ----------
     fairness : str or list of (mask, mask)
-        A key of `MEASURES`, or pairs of boolean masks of length n.
-    label : ndarray of shape (n,) or None
-        True for the positive class; None for regression.
-    attributes : sequence of Attribute
-        The sensitive attributes (ignored for custom masks).
+        A key of `MEASURES`; or pairs of masks, which are then the attributes of the cells (see `row_masks`).
+    keys : sequence of tuple, length c
+        The label (None: no label) and the groups of each cell.
+    attributes : sequence of str
+        The sensitive attributes.
     sensitive_mode : {"separate", "intersectional"}
         Each attribute on its own, or their cross product.
-    n_rows : int, optional
-        The length that custom masks must have; None: that of the labels or attributes, if there are any.
     """
     one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
+    label, classes = np.zeros(len(keys), dtype=bool), None
+    if keys[0][0] is not None:
+        found, codes = _column(keys, 0, "y_true")
+        classes = two_classes(found)
+        label = codes == 1
+    groups = attributes_of(keys, attributes)
     if not isinstance(fairness, str):
-        known = [label] if label is not None else [attribute.codes for attribute in attributes]
-        return _custom(fairness, label, len(known[0]) if n_rows is None and known else n_rows)
+        return Contrasts(*_mask_sets(groups), tuple(keys), label, classes, groups)
     conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
-    if label is None and conditions != (None,):
+    if classes is None and conditions != (None,):
         raise InvalidInputError(
             f"fairness={fairness!r} conditions on a two-class label, which a regression target is not; "
             "use 'demographic_parity' or custom masks"
         )
-    if sensitive_mode == "intersectional" and len(attributes) > 1:
-        attributes = (_intersection(attributes),)
-    cells = Cells.from_rows(label, attributes)
-    return _named(conditions, cells)
+    if not groups:
+        raise InvalidInputError("sensitive_features must be given: one value per row, e.g. data['sex']; got None")
+    for attribute in groups:
+        check_groups(attribute.values, attribute.name)
+    if sensitive_mode == "intersectional" and len(groups) > 1:
+        groups = (_intersection(groups),)
+    return Contrasts(*_named_sets(conditions, label, groups), tuple(keys), label, classes, groups)
 
 
-def _named(conditions: Iterable[bool | None], cells: Cells) -> Contrasts:
+def attributes_of(keys: Sequence[Key], names: Sequence[str]) -> tuple[Attribute, ...]:
+    """Return the attributes of cells, with the group of each cell as their codes."""
+    found = [_column(keys, 1 + i, name) for i, name in enumerate(names)]
+    return tuple(Attribute(name, codes, values) for name, (values, codes) in zip(names, found, strict=True))
+
+
+def _column(keys: Sequence[Key], position: int, name: str) -> tuple[tuple[Any, ...], IntArray]:
+    """Return the distinct values at a position of the keys, sorted, and each key's index among them."""
+    values = np.empty(len(keys), dtype=object)
+    values[:] = [key[position] for key in keys]
+    found, codes = distinct(values, parameter=name)
+    return tuple(found), codes
+
+
+def _named_sets(
+    conditions: Iterable[bool | None], label: NDArray[np.bool_], attributes: Sequence[Attribute]
+) -> tuple[RowSets, NDArray[np.bool_]]:
     names: list[str] = []
     blocks: list[tuple[int, ...]] = []
     rows: list[NDArray[np.bool_]] = []
     of_block: list[str] = []
     for condition in conditions:
         suffix = "" if condition is None else f" | y={int(condition)}"
-        allowed = np.ones(cells.n_cells, dtype=bool) if condition is None else cells.label == condition
-        for position, attribute in enumerate(cells.attributes):
+        allowed = np.ones(len(label), dtype=bool) if condition is None else label == condition
+        for attribute in attributes:
             blocks.append(tuple(range(len(names), len(names) + len(attribute.values))))
             of_block.append(attribute.name)
             for code, value in enumerate(attribute.values):
                 names.append(f"{attribute.name}={value}{suffix}")
-                rows.append(allowed & (cells.groups[:, position] == code))
-    return Contrasts(RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows), cells)
+                rows.append(allowed & (attribute.codes == code))
+    return RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows)
 
 
 def _intersection(attributes: Sequence[Attribute]) -> Attribute:
     """Return the cross product of attributes; combinations that no row has are no groups."""
-    cells = Cells.from_rows(None, attributes)
+    combined = np.stack([attribute.codes for attribute in attributes], axis=1)
+    found, codes = np.unique(combined, axis=0, return_inverse=True)
     values = tuple(
-        " & ".join(str(a.values[code]) for a, code in zip(attributes, codes, strict=True)) for codes in cells.groups
+        " & ".join(str(a.values[code]) for a, code in zip(attributes, combination, strict=True))
+        for combination in found
     )
-    return Attribute(" & ".join(a.name for a in attributes), cells.codes, values)
+    return Attribute(" & ".join(a.name for a in attributes), np.ravel(codes), values)
 
 
-def _custom(pairs: Any, label: NDArray[np.bool_] | None, n_rows: int | None) -> Contrasts:
-    masks = _masks(pairs)
-    length = len(next(iter(masks.values()))) if n_rows is None else n_rows
-    for name, mask in masks.items():
-        if len(mask) != length:
-            raise InvalidInputError(
-                f"{name} must have one boolean a row, {length}; got {len(mask)}: mask the rows of y"
-            )
-        if not mask.any():
-            raise GroupError(
-                f"{name} must select at least one row; got a mask that is False everywhere: its rate would be undefined"
-            )
-    names = tuple(f"contrast {j // 2} G{j % 2 + 1}" for j in range(len(masks)))
-    as_attributes = [
-        Attribute(name, mask.astype(np.intp), (False, True)) for name, mask in zip(names, masks.values(), strict=True)
-    ]
-    cells = Cells.from_rows(label, as_attributes)
-    blocks = tuple((j, j + 1) for j in range(0, len(masks), 2))
-    sets = RowSets(names, blocks, tuple(f"contrast {j}" for j in range(len(blocks))))
-    return Contrasts(sets, cells.groups.T.astype(bool), cells)
+def _mask_sets(attributes: Sequence[Attribute]) -> tuple[RowSets, NDArray[np.bool_]]:
+    """Return each mask as a row set, the two of a pair as a block."""
+    names = tuple(attribute.name for attribute in attributes)
+    blocks = tuple((j, j + 1) for j in range(0, len(names), 2))
+    inside = [np.array(attribute.values, dtype=bool)[attribute.codes] for attribute in attributes]
+    return RowSets(names, blocks, tuple(f"contrast {j}" for j in range(len(blocks)))), np.stack(inside)
 
 
-def _masks(pairs: Any) -> dict[str, NDArray[np.bool_]]:
-    """Return the masks of all pairs by the name that an error gives them."""
+def row_masks(pairs: Any, n_rows: int | None = None) -> Mapping[str, NDArray[np.bool_]]:
+    """Return the masks of custom contrasts by the names of their row sets.
+
+    Parameters
+    ----------
+    pairs : list of (mask, mask)
+        Boolean masks, one value per row of the whole table.
+    n_rows : int, optional
+        Their length, where it is known.
+    """
     expected = "a measure's name, a callable, or a list of pairs (mask, mask) of boolean arrays"
     if not isinstance(pairs, Sequence) or len(pairs) == 0:
         raise InvalidInputError(f"fairness must be {expected}; got {pairs!r}")
-    masks = {}
+    masks: dict[str, NDArray[np.bool_]] = {}
     for i, pair in enumerate(pairs):
         if not isinstance(pair, Sequence) or len(pair) != 2:
             raise InvalidInputError(
                 f"fairness must be {expected}; got {type(pair).__name__} as fairness[{i}], not a pair"
             )
         for j, mask in enumerate(pair):
-            name = f"fairness[{i}][{j}]"
-            masks[name] = column(mask, parameter=name)
-            if masks[name].dtype.kind != "b":
-                raise InvalidInputError(f"{name} must be booleans, one a row; got dtype {masks[name].dtype}")
+            masks[f"contrast {i} G{j + 1}"] = _mask(mask, f"fairness[{i}][{j}]", n_rows)
+            n_rows = len(masks[f"contrast {i} G{j + 1}"])
     return masks
+
+
+def _mask(mask: Any, name: str, n_rows: int | None) -> NDArray[np.bool_]:
+    values = column(mask, parameter=name)
+    if values.dtype.kind != "b":
+        raise InvalidInputError(f"{name} must be booleans, one per row; got dtype {values.dtype}")
+    if n_rows is not None and len(values) != n_rows:
+        raise InvalidInputError(
+            f"{name} must have one boolean per row, {n_rows}; got {len(values)}: mask the rows of y"
+        )
+    if not values.any():
+        raise GroupError(
+            f"{name} must select at least one row; got a mask that is False everywhere: its rate would be undefined"
+        )
+    return values

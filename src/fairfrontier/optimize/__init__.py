@@ -3,8 +3,7 @@
 from fairfrontier.optimize._decision_path import DecisionPath
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
-from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.optimize._solve import solve_stack
+from fairfrontier.optimize._ridge_path import FairPath, solve_stack
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (
     Certificate,

@@ -1,12 +1,11 @@
 """What the stacking classifier and regressor share: base models, the path, and its value."""
 
 import warnings
-from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import get_tags
@@ -16,27 +15,37 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._html import stack_html
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.chunks import dask_chunks, is_dask
+from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
-from fairfrontier.identify._points import TradeoffPoints, contrasts_for_fit, tradeoff_points
-from fairfrontier.metrics._contrasts import Contrasts
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
+from fairfrontier.metrics._evaluation import masks_of_chunks
+from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
-from fairfrontier.optimize._chunked_fit import ChunkedFit
-from fairfrontier.optimize._cross_validation import RowsValidation
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._fitting import LINKS, fit_iterative, fit_squared
-from fairfrontier.optimize._folds import assign_folds, check_classes
+from fairfrontier.optimize._folds import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import OperatingPoint
-from fairfrontier.optimize._settings import families, indicators, ridge_scales, ridges
+from fairfrontier.optimize._settings import (
+    check_groups_given,
+    families,
+    indicator_names,
+    indicators,
+    ridge_scales,
+    ridges,
+)
+from fairfrontier.optimize._stack_rows import StackRows
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
+# More stacks than this are no path but a mistake, and would not fit into memory.
+_MOST_POINTS = 10_000
 
 
-class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
+class BaseFairStacks(OperatingPoint, BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
@@ -117,32 +126,130 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
+        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        attributes = rows.sensitive
+        if not isinstance(self.fairness, str):
+            self._groups_ = _groups(rows)
+            rows = rows.with_masks(row_masks(self.fairness, len(rows)))
+        contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
+        codes = rows.cells(labelled=not self._regression).codes
+        H, folds = self._fit_base(X, rows, codes, contrasts)
+        names = self.names_
+        if self.attribute_aware:
+            H = np.column_stack([H, indicators(attributes, self._groups_, len(H))])
+            names = (*names, *indicator_names(self._groups_))
+        if isinstance(self.alpha, str) and folds is None:
+            folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
+        rows = replace(rows, scores=H, names=names, fold=folds)
+        data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
+        self._fit_path(data, rows)
+        return self
+
+    def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
+        """Return the validated rows of a fit, without scores."""
         if y is None:
             raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         if getattr(y, "ndim", 1) == 2:
             warnings.warn(
                 "A column-vector y was passed when a 1d array was expected: its only column is taken",
                 DataConversionWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        n_rows = number_of_rows(next(iter(X.values()), []) if _by_name(X) else X)
+        n_rows = number_of_rows(next(iter(X.values()), []) if validate.by_name(X) else X)
         if n_rows == 1:
             raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
-        target = self._validate_target(y)
-        validate.same_length(len(target), X=n_rows)
-        weight = validate.sample_weights(sample_weight, len(target))
-        self._check_weighted_target(target, weight)
-        contrasts = self._contrasts(target, sensitive_features)
-        rows = np.bincount(contrasts.cells.codes, minlength=contrasts.cells.n_cells)
-        self.group_sizes_ = dict(zip(contrasts.sets.names, (contrasts.membership @ rows).tolist(), strict=True))
-        given = () if sensitive_features is None else validate.attributes(sensitive_features, len(target))
-        self._groups_ = [(attribute.name, attribute.values) for attribute in given]
-        H, folds = self._fit_base(X, y, contrasts, weight)
-        if self.attribute_aware:
-            H = np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
-        data = StackData(H, target, contrasts, None if self._regression else float(self.threshold), weight)
-        self._fit_path(data, folds)
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is None and (isinstance(self.fairness, str) or self.attribute_aware):
+            raise InvalidInputError(
+                "sensitive_features must be given, one value per row: fit(X, y, sensitive_features=data['sex']); "
+                "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
+            )
+        options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": False}
+        rows = Rows.validated(y, None, sensitive_features, target="y", **options)
+        validate.same_length(len(rows), "y", X=n_rows)
+        return replace(rows, y=self._fit_target(np.asarray(rows.y)))
+
+    def fit_chunks(self, chunks: Chunks) -> Self:
+        """Fit the whole path of stacks to predictions that come in chunks and need not fit into memory.
+
+        Parameters
+        ----------
+        chunks : Chunks
+            Target, predictions of the base models, groups and weights: see `fairfrontier.chunks`.
+
+        Returns
+        -------
+        self
+            The fitted stack, equal to that of all rows at once with the same folds.
+
+        Notes
+        -----
+        A given alpha takes two passes over the rows, tuning takes three. Folds are the chunks' own column of folds, a
+        `PredefinedSplit` as `cv`, or drawn from a hash of the row's number and `random_state`.
+
+        Examples
+        --------
+        >>> from fairfrontier import FairStacksClassifier
+        >>> from fairfrontier.chunks import array_chunks
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(0, 2, 400)
+        >>> y = (rng.random(400) < 0.3 + 0.3 * sex).astype(int)
+        >>> H = np.stack([0.6 * y + 0.2 * sex, 0.5 * y], axis=1) + rng.normal(0, 0.3, (400, 2))
+        >>> chunks = array_chunks(y, H, sensitive_features=sex, chunk_rows=100)
+        >>> chunked = FairStacksClassifier("precomputed", alpha=1.0).fit_chunks(chunks)
+        >>> whole = FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+        >>> bool(np.allclose(chunked.path_.weights, whole.path_.weights))
+        True
+        """
+        self._check_parameters()
+        self._check_chunkable()
+        masked = masks_of_chunks(self.fairness, chunks)
+        tuned = isinstance(self.alpha, str)
+        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
+        self.estimators_ = []
+        self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
+        self.n_features_in_ = len(self.names_)
+        self._describe(data.moments.keyed)
+        self._fit_path(data, None)
         return self
+
+    def _check_chunkable(self) -> None:
+        if not self._is_precomputed():
+            raise InvalidInputError(
+                "estimators must be 'precomputed' (or names, with cv='precomputed') where rows come in chunks: a "
+                "chunk holds the predictions of models that are fitted elsewhere"
+            )
+        if self.loss != "squared":
+            raise InvalidInputError(
+                f"loss must be 'squared' where rows come in chunks; got {self.loss!r}, which needs all rows at once"
+            )
+        if self.attribute_aware:
+            raise InvalidInputError(
+                "attribute_aware must be False where rows come in chunks; add the attribute's indicators to the scores"
+            )
+
+    def _stack_rows(self, chunks: Chunks, folds: Folds | None) -> StackRows:
+        return StackRows(
+            chunks,
+            fairness=self.fairness,
+            sensitive_mode=self.sensitive_mode,
+            regression=self._regression,
+            threshold=float(self.threshold),
+            folds=folds,
+        )
+
+    def _describe(self, keyed: KeyedSums) -> Contrasts:
+        """Set what a fit tells about its rows (classes, groups and their sizes), and return their contrasts."""
+        options: dict[str, Any] = {"sensitive_mode": self.sensitive_mode}
+        contrasts = build_contrasts(self.fairness, keyed.keys, keyed.attributes, **options)
+        sizes = (contrasts.membership @ keyed.rows).tolist()
+        self.group_sizes_ = dict(zip(contrasts.sets.names, sizes, strict=True))
+        if isinstance(self.fairness, str):
+            attributes = attributes_of(keyed.keys, keyed.attributes)
+            self._groups_ = [(attribute.name, attribute.values) for attribute in attributes]
+        if contrasts.classes is not None:
+            self._keep_classes(contrasts, keyed)
+        return contrasts
 
     def _check_parameters(self) -> None:
         validate.one_of(self.loss, LINKS, parameter="loss")
@@ -155,34 +262,42 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
                 "which can value a stack (points, tradeoff_points) but not constrain it"
             )
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
-        if validate.number(self.n_points, parameter="n_points", low=1) != int(self.n_points):
+        if validate.number(self.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(self.n_points):
             raise InvalidInputError(f"n_points must be a whole number; got {self.n_points!r}")
         if self.tau is not None:
             validate.number(self.tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
         ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression)
         as_weight(self.weight)
 
-    def _contrasts(self, target: FloatArray, sensitive_features: Any, fairness: Any = None) -> Contrasts:
-        measure = self.fairness if fairness is None else fairness
-        if sensitive_features is None and (isinstance(measure, str) or self.attribute_aware):
+    def _evaluation_rows(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, fairness: Any
+    ) -> tuple[Rows, IntArray, Contrasts]:
+        """Return rows to evaluate the stack on, with the predictions of its base models, their cells and the measure."""
+        measure = self._measure(fairness)
+        named = isinstance(measure, str)
+        options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
+        rows = Rows.validated(self._target(y), self._matrix(X, sensitive_features), sensitive_features, **options)
+        if not named:
+            rows = rows.with_masks(row_masks(measure, len(rows)))
+        cells = rows.cells(labelled=not self._regression)
+        contrasts = build_contrasts(measure, cells.keys, cells.attributes, sensitive_mode=self.sensitive_mode)
+        return rows, cells.codes, contrasts
+
+    def _measure(self, fairness: Any) -> Any:
+        """Return the measure to evaluate by: another than that of the fit, or that of the fit if it has a name."""
+        if fairness is None and not isinstance(self.fairness, str):
             raise InvalidInputError(
-                "sensitive_features must be given, one value a row: fit(X, y, sensitive_features=data['sex']); "
-                "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
+                "fairness must be given: the stack was fitted with masks of its own rows, which say nothing about "
+                "others; pass masks of these rows, or a measure's name"
             )
-        return contrasts_for_fit(
-            measure,
-            label=None if self._regression else target > 0.5,
-            sensitive_features=sensitive_features,
-            n_rows=len(target),
-            sensitive_mode=self.sensitive_mode,
-        )
+        return self.fairness if fairness is None else fairness
 
     def _is_precomputed(self) -> bool:
         asked = isinstance(self.estimators, str) and self.estimators == base.PRECOMPUTED
         return asked or (isinstance(self.cv, str) and self.cv == base.PRECOMPUTED)
 
     def _fit_base(
-        self, X: Any, y: Any, contrasts: Contrasts, weight: FloatArray | None
+        self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts
     ) -> tuple[NDArray[np.floating[Any]], IntArray | None]:
         """Return the predictions that the stack is fitted to and their folds, and set names and fitted models."""
         if isinstance(self.cv, str):
@@ -197,59 +312,54 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         if isinstance(self.cv, str):
             self.estimators_ = models
             return base.predict_matrix(models, X, classes=self._base_classes(), n_jobs=self.n_jobs), None
-        base.check_sample_weight(models, weight)
-        folds = assign_folds(contrasts, self.cv, self.random_state)
-        check_classes(folds, contrasts)
-        values = validate.column(y, parameter="y")
-        options: dict[str, Any] = {"sample_weight": weight, "n_jobs": self.n_jobs}
+        base.check_sample_weight(models, rows.weight)
+        folds = assign_folds(codes, contrasts, self.cv, self.random_state)
+        check_classes(folds, codes, contrasts)
+        options: dict[str, Any] = {"sample_weight": rows.weight, "n_jobs": self.n_jobs}
+        values = np.asarray(rows.y)
         H = base.out_of_fold_matrix(models, X, values, folds, classes=self._base_classes(), **options)
         self.estimators_ = base.fit_models(models, X, values, **options)
         return H, folds
 
     def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
-        names = None
-        if is_frame(X):
-            validate_data(self, X, skip_check_array=True, reset=fitting)
+        """Return precomputed predictions; where they have names, the names decide which column is which model."""
+        validate.refuse_masked(X, parameter="X")
+        named = validate.by_name(X) or is_frame(X)
+        if named:
+            if is_frame(X):
+                validate_data(self, X, skip_check_array=True, reset=fitting)
             preds = validate.predictions(X)
-            H, names = preds.matrix, preds.names
+            if not is_frame(X):
+                validate_data(self, preds.matrix, skip_check_array=True, reset=fitting)
         else:
-            if _by_name(X):
-                X, names = self._from_dict(X, fitting=fitting)
-            H = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=fitting)
+            options: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": False}
+            matrix = validate_data(self, X, reset=fitting, **options)
+            preds = validate.Predictions(matrix, tuple(f"model_{j}" for j in range(matrix.shape[1])), named=False)
         if fitting:
-            self.names_ = base.column_names(self.estimators, names, H.shape[1])
+            self.names_ = base.column_names(self.estimators, preds.names, preds.matrix.shape[1])
+            self._has_names = named or not isinstance(self.estimators, str)
+        elif not self._has_names:
+            preds = replace(preds, named=False)
+        H = preds.aligned(self.names_).matrix
         base.check_finite(H, self.names_)
         return np.asarray(H)
 
-    def _from_dict(self, X: Mapping[str, Any], *, fitting: bool) -> tuple[NDArray[Any], tuple[str, ...]]:
-        """Return predictions by name as a matrix, in the order of the fit."""
-        if not fitting:
-            missing = [name for name in self.names_ if name not in X]
-            if missing:
-                raise InvalidInputError(f"X must hold the predictions of every base model; {missing[0]!r} is missing")
-            X = {name: X[name] for name in self.names_}
-        preds = validate.predictions(X)
-        return preds.matrix, preds.names
-
-    def _fit_path(self, data: StackData, folds: IntArray | None) -> None:
-        tuned, n_free = isinstance(self.alpha, str), data.H.shape[1] - len(self.names_)
-        squared = self.loss == "squared"
-        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and squared)
-        if tuned and folds is None:
-            folds = assign_folds(data.contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
+    def _fit_path(self, data: StackRows, rows: Rows | None) -> None:
+        """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
+        n_free = len(data.names) - len(self.names_)
+        tuned = isinstance(self.alpha, str)
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and self.loss == "squared")
         common: dict[str, Any] = {
             "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
         }
-        used = folds if tuned else None
-        if squared:
+        if rows is None or self.loss == "squared":
             family_of = families(self.names_, n_free)
-            validation = None if used is None else RowsValidation(data, used)
-            fitted = fit_squared(data, validation, family_of=family_of, family_scales=scales, **common)
+            fitted = fit_squared(data, family_of=family_of, family_scales=scales, **common)
         else:
-            fitted = fit_iterative(data, used, loss=self.loss, scale=scales, tau=self.tau, **common)
+            fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
         self._keep(fitted)
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
@@ -262,22 +372,30 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
         if not self.attribute_aware:
             return H
-        return np.column_stack([H, indicators(sensitive_features, self._groups_, len(H))])
+        return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "path_"):
             return str(super()._repr_html_())
         fairness, accuracy = self.points_.fairness[:-1], self.points_.accuracy[:-1]
         support = taf_curve(fairness, accuracy).support
-        return stack_html(type(self).__name__, self.names_, self.weights_, fairness, accuracy, support)
+        names = [*self.names_, *(indicator_names(self._groups_) if self.attribute_aware else ())]
+        return stack_html(type(self).__name__, names, self.weights_, fairness, accuracy, support)
 
     def predict_path(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the scores of every stack on the path, shape (n, n_points)."""
-        H = self._matrix(X, sensitive_features)
+        return self._path_scores(self._matrix(X, sensitive_features))
+
+    def _path_scores(self, H: NDArray[Any]) -> FloatArray:
+        """Return the scores of every stack on the path from the predictions of the base models."""
         return LINKS[self.loss](H @ self.path_.weights.T + self.path_.intercept)
 
     def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
-        return LINKS[self.loss](self._matrix(X, sensitive_features) @ self.weights_ + self.intercept_)
+        return self._scores_of(self._matrix(X, sensitive_features))
+
+    def _scores_of(self, H: NDArray[Any]) -> FloatArray:
+        """Return the scores at the operating point from the predictions of the base models."""
+        return LINKS[self.loss](H @ self.weights_ + self.intercept_)
 
     def points(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
@@ -297,7 +415,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             self._target(y),
             dict(zip(names, scores.T, strict=True)),
             sensitive_features=sensitive_features,
-            fairness=self.fairness if fairness is None else fairness,
+            fairness=self._measure(fairness),
             accuracy="r2" if self._regression else "accuracy",
             threshold=self.threshold,
             sensitive_mode=self.sensitive_mode,
@@ -307,19 +425,22 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
     def _base_classes(self) -> NDArray[Any] | None:
         return None
 
-    def _validate_target(self, y: Any) -> FloatArray:
+    def _fit_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the target of a fit."""
         return self._target(y)
 
     def _target(self, y: Any) -> NDArray[Any]:
+        """Return the target of rows to evaluate the stack on."""
         values = validate.column(y, parameter="y")
         if values.dtype.kind == "c":
             raise InvalidInputError("Complex data not supported: y must be real numbers")
         return validate.target(values)
 
-    def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
-        """Raise if rows that count do not tell what is to be told."""
+    def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
+        """Keep the two classes of a classifier, after a check that each has weight."""
 
 
-def _by_name(X: Any) -> bool:
-    """Tell predictions by name from everything else: some sparse matrices are mappings too."""
-    return isinstance(X, Mapping) and not issparse(X)
+def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the groups of each attribute of rows."""
+    cells = rows.cells(labelled=False)
+    return [(attribute.name, attribute.values) for attribute in attributes_of(cells.keys, cells.attributes)]

@@ -1,24 +1,22 @@
-"""Cross-validation of squared-loss stacks: moments of the folds, their solutions, and out-of-fold values.
+"""Cross-validation of squared-loss stacks: moments of the folds, their solutions, and out-of-fold points.
 
-One symmetric eigendecomposition per fold serves every α, and every fold's Gram matrix is a sum of the other folds'. The
-scores along a path are affine in its multipliers, so that k models shrink to 1 + m columns before anything is valued.
+One symmetric eigendecomposition per fold serves every α, and the Gram matrix without a fold is the sum of the other
+folds'. The scores along a path are affine in its multipliers, so that k models shrink to 1 + m columns before anything
+is evaluated.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._validation import FloatArray
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
+from fairfrontier.optimize._stack_rows import FoldStacks, StackRows
 from fairfrontier.optimize._statistics import StackStatistics
 
 Targets = Callable[[RidgeSolution], FloatArray]
-# Trials whose held-out scores are computed by one matrix product.
-_BATCH = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Trial:
     scale : ndarray of shape (k,)
         D; infinite for models that are left out.
     solutions : tuple of RidgeSolution
-        Those of the other folds' rows, one a fold, of the models that are used.
+        Those of the other folds' rows, one per fold, of the models that are used.
     """
 
     alpha: float
@@ -48,19 +46,20 @@ class Trial:
         return result
 
 
-class CrossValidation(ABC):
-    """Stacks fitted without one fold after the other, and their value on that fold.
+class CrossValidation:
+    """Stacks fitted without one fold after the other, and their points on that fold.
 
     Parameters
     ----------
-    parts : sequence of StackStatistics
-        The moments of each fold.
+    rows : StackRows
+        The rows, with folds.
     """
 
-    def __init__(self, parts: Sequence[StackStatistics]) -> None:
-        self.full = StackStatistics.from_chunks(parts)
+    def __init__(self, rows: StackRows) -> None:
+        self._rows, parts = rows, rows.moments.parts
+        self.full = rows.statistics()
         # The other folds' sum: a difference from the total would lose digits.
-        self.train = [StackStatistics.from_chunks(p for p in parts if p is not part) for part in parts]
+        self.train = [StackStatistics.total(p for p in parts if p is not part) for part in parts]
 
     def trials(self, scale: FloatArray, alphas: FloatArray, debias: FloatArray | None = None) -> list[Trial]:
         """Return a trial for each ridge, with the penalties of the directions if they have their own."""
@@ -70,63 +69,23 @@ class CrossValidation(ABC):
         solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
         return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 
-    @abstractmethod
     def values(self, trials: Sequence[Trial], targets: Targets) -> list[TradeoffPoints]:
-        """Return the out-of-fold points of each trial at the targets that each of its solutions gives."""
+        """Return the out-of-fold points of each trial at the targets that each of its solutions gives.
 
-    def lines(self, trials: Sequence[Trial], fold: int) -> tuple[FloatArray, FloatArray]:
+        It is one pass over the rows, whatever the number of trials.
+        """
+        stacks = []
+        for fold in range(len(self.train)):
+            weights, constants = self._lines(trials, fold)
+            solutions = [trial.solutions[fold] for trial in trials]
+            multipliers = tuple(solution.multipliers(targets(solution)) for solution in solutions)
+            stacks.append(FoldStacks(weights, constants, multipliers))
+        return self._rows.evaluate_folds(stacks, len(trials))
+
+    def _lines(self, trials: Sequence[Trial], fold: int) -> tuple[FloatArray, FloatArray]:
         """Return (W, c) such that H·W + c are the start and the directions of each trial on a fold, side by side."""
         train = self.train[fold]
         weights = np.hstack([trial.columns(fold) for trial in trials])
         constants = -train.mean_h @ weights
         constants[:: weights.shape[1] // len(trials)] += train.mean_y
         return weights, constants
-
-
-class RowsValidation(CrossValidation):
-    """Cross-validation of rows in memory.
-
-    Parameters
-    ----------
-    data : StackData
-        The rows.
-    folds : ndarray of shape (n,)
-        The fold of each row.
-    """
-
-    def __init__(self, data: StackData, folds: IntArray) -> None:
-        self.data = data
-        self.rows = [np.flatnonzero(folds == fold) for fold in range(int(folds.max()) + 1)]
-        super().__init__([data.rows(rows).statistics() for rows in self.rows])
-
-    def values(self, trials: Sequence[Trial], targets: Targets) -> list[TradeoffPoints]:
-        result = []
-        for first in range(0, len(trials), _BATCH):
-            batch = trials[first : first + _BATCH]
-            of_folds = [self._held_out(batch, fold) for fold in range(len(self.rows))]
-            for i, trial in enumerate(batch):
-                lines = [held_out[:, i] for held_out in of_folds]
-                result.append(self.data.value(self._scores(trial, lines, targets)))
-        return result
-
-    def _held_out(self, trials: Sequence[Trial], fold: int) -> FloatArray:
-        """Return start and directions of the fold's rows for each trial, shape (rows, trials, 1 + m)."""
-        weights, constants = self.lines(trials, fold)
-        return np.asarray(self.data.H[self.rows[fold]] @ weights + constants).reshape(
-            len(self.rows[fold]), len(trials), -1
-        )
-
-    def _scores(self, trial: Trial, lines: Sequence[FloatArray], targets: Targets) -> FloatArray:
-        multipliers = [solution.multipliers(targets(solution)) for solution in trial.solutions]
-        scores = np.empty((len(self.data.y), len(multipliers[0])))
-        for rows, line, of_fold in zip(self.rows, lines, multipliers, strict=True):
-            scores[rows] = scores_on(line, of_fold)
-        return scores
-
-
-def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
-    """Return the scores (n, p) of lines (n, 1 + m) at multipliers (p, m)."""
-    # With one contrast an outer product: as a matrix product it takes longer.
-    scores = line[:, 1:] * multipliers.T if line.shape[1] == 2 else line[:, 1:] @ multipliers.T
-    scores += line[:, :1]
-    return np.asarray(scores)

@@ -10,7 +10,9 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, best_constant
 from fairfrontier.metrics._contrasts import Contrasts, RowSets
+from fairfrontier.metrics._sums import CellSums
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +29,15 @@ class DecisionPath:
         Rate of decision 1 in each row set.
     sets : RowSets
         The row sets and how they are compared.
+    constant_accuracy : float
+        Accuracy of the best constant model on these rows.
     """
 
     position: FloatArray
     accuracy: FloatArray
     rates: FloatArray
     sets: RowSets
+    constant_accuracy: float
 
     def points(self) -> TradeoffPoints:
         """Return every state as a model, named by its position."""
@@ -46,6 +51,7 @@ class DecisionPath:
 def decision_path(
     base: FloatArray,
     slope: FloatArray,
+    codes: IntArray,
     contrasts: Contrasts,
     *,
     low: float,
@@ -59,8 +65,10 @@ def decision_path(
     ----------
     base, slope : ndarray of shape (n,)
         The scores' intercepts and slopes.
+    codes : ndarray of shape (n,)
+        The cell of each row.
     contrasts : Contrasts
-        Labels, cells and row sets of the rows.
+        Labels and row sets of these cells.
     low, high : float
         The ends of the line.
     threshold : float
@@ -89,21 +97,21 @@ def decision_path(
     ends = _state_ends(at, up)
     weight = np.ones(len(base)) if sample_weight is None else sample_weight
     signed = np.where(up, weight[moving], -weight[moving])
-    cells = contrasts.cells
-    cell_of = cells.codes[moving]
-    totals = np.bincount(cells.codes, weight, minlength=cells.n_cells)
-    begin = np.bincount(cells.codes, weight * start, minlength=cells.n_cells)
+    cell_of, label = codes[moving], contrasts.label
+    totals = np.bincount(codes, weight, minlength=contrasts.n_cells).astype(np.float64)
+    begin = np.bincount(codes, weight * start, minlength=contrasts.n_cells)
 
     def along(of_cell: FloatArray) -> FloatArray:
         """Return Σ of_cell·(weight that decides 1) in every state."""
         change = np.cumsum(of_cell[cell_of] * signed)[ends]
         return np.concatenate([[0.0], change]) + of_cell @ begin
 
-    sign = np.where(cells.label, 1.0, -1.0)
-    accuracy = (along(sign) + totals[~cells.label].sum()) / totals.sum()
+    sign = np.where(label, 1.0, -1.0)
+    accuracy = (along(sign) + totals[~label].sum()) / totals.sum()
+    constant = best_constant(ACCURACY_MEASURES["accuracy"], CellSums(totals, totals[:, None]), label).accuracy
     member = contrasts.membership.astype(np.float64)
     rates = np.stack([along(of_set) / (of_set @ totals) for of_set in member], axis=1)
-    return DecisionPath(_positions(at, ends, low, high), accuracy, rates, contrasts.sets)
+    return DecisionPath(_positions(at, ends, low, high), accuracy, rates, contrasts.sets, constant)
 
 
 def _event_order(at: FloatArray, up: np.ndarray) -> IntArray:

@@ -7,11 +7,14 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
+from fairfrontier.metrics._contrasts import Contrasts
+from fairfrontier.metrics._sums import KeyedSums
 from fairfrontier.optimize._base_stack import BaseFairStacks
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 
@@ -109,24 +112,24 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def _validate_target(self, y: Any) -> FloatArray:
-        values = validate.column(y, parameter="y")
-        if values.dtype.kind == "f":
-            validate.finite(values, parameter="y")
-        check_classification_targets(values)
-        kind = type_of_target(values, input_name="y")
+    def _fit_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        if y.dtype.kind == "f":
+            validate.finite(y, parameter="y")
+        if y.dtype.kind == "O" and all(isinstance(value, (int, np.integer, bool, np.bool_)) for value in y.tolist()):
+            y = y.astype(np.intp)  # numbers that lost their type in a dataframe of several
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
         if kind == "multiclass":
             raise InvalidInputError(
                 f"Only binary classification is supported. The type of the target is {kind}: merge classes, or fit one "
-                "stack a class"
+                "stack per class"
             )
-        label, classes = validate.labels(values)
-        self.classes_ = np.array(classes)
-        return label.astype(np.float64)
+        return y
 
-    def _check_weighted_target(self, target: FloatArray, weight: FloatArray | None) -> None:
-        for code, name in enumerate(self.classes_):
-            if weight is not None and weight[target == code].sum() == 0:
+    def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
+        self.classes_ = np.array(contrasts.classes)
+        for label, name in zip((False, True), self.classes_, strict=True):
+            if keyed.sums.weight[contrasts.label == label].sum() == 0:
                 raise InvalidInputError(
                     f"sample_weight must leave each class some weight; class {name!r} has none: give it rows that count"
                 )
@@ -187,23 +190,23 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
             Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
             beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
         """
-        H = self._matrix(X, sensitive_features)
+        check_is_fitted(self, "path_")
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
-        label = self._target(y)
-        contrasts = self._contrasts(label.astype(np.float64), sensitive_features, fairness)
+        rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
         weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
-        at_zero, at_one = (H @ weights.T + constants).T
+        at_zero, at_one = (rows.scores @ weights.T + constants).T
         low = 0.0 if self.path == "paper" else float(min(-1.0, np.min(self._fitted.positions)))
         return decision_path(
             at_zero,
             at_one - at_zero,
+            codes,
             contrasts,
             low=low,
             high=1.0,
             threshold=float(self.threshold),
-            sample_weight=validate.sample_weights(sample_weight, len(label)),
+            sample_weight=rows.weight,
         )
 
     def exact_frontier(
@@ -224,12 +227,10 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         path = self.decision_path(
             X, y, sensitive_features=sensitive_features, sample_weight=sample_weight, fairness=fairness
         )
-        label = self._target(y)
-        positive = float(np.average(label, weights=validate.sample_weights(sample_weight, len(label))))
         bias = path.sets.largest_gap(path.rates)
         return taf_curve(
             np.append(np.clip(1.0 - bias, 0.0, 1.0), 1.0),
-            np.append(np.clip(path.accuracy, 0.0, 1.0), max(positive, 1.0 - positive)),
+            np.append(np.clip(path.accuracy, 0.0, 1.0), path.constant_accuracy),
         )
 
 

@@ -3,21 +3,22 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._folds import train_test
 from fairfrontier.optimize._newton import LogisticSolver
 from fairfrontier.optimize._problem import ConstrainedProblem
 from fairfrontier.optimize._qp import HingeSolver
 from fairfrontier.optimize._ridge_path import FairPath, RidgeFactor, RidgeSolution, paper_penalties, signed_targets
-from fairfrontier.optimize._statistics import StackStatistics
+from fairfrontier.optimize._stack_rows import StackRows
+from fairfrontier.optimize._statistics import contrast_matrix
 from fairfrontier.optimize._tuning import Tuning, tune
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight
@@ -73,19 +74,8 @@ class FittedPath:
     at_tau: FairPath | None = None
 
 
-class Rows(Protocol):
-    """Where the rows of a squared-loss stack are: in memory or in chunks."""
-
-    def statistics(self) -> StackStatistics:
-        """Return the moments of the rows."""
-
-    def value_stacks(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
-        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
-
-
 def fit_squared(
-    data: Rows,
-    validation: CrossValidation | None,
+    data: StackRows,
     *,
     alphas: FloatArray,
     family_of: IntArray,
@@ -94,11 +84,11 @@ def fit_squared(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
 ) -> FittedPath:
-    """Fit the closed-form path; without `validation` at ``alphas[0]`` and given scales."""
+    """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales."""
     tuning: Tuning | None = None
-    if validation is not None:
+    if data.folds is not None:
         tuning = tune(
-            validation,
+            CrossValidation(data),
             alphas=alphas,
             family_of=family_of,
             family_scales=family_scales,
@@ -122,7 +112,7 @@ def fit_squared(
         targets = signed_targets(solution.b0, n_points) if placed is None else placed[:, None] * solution.b0
         positions = np.linspace(1.0, -1.0, n_points) if placed is None else placed
     path = _widen(factor.path(solution, targets), used, len(scale))
-    points = tuning.points if tuning is not None else data.value_stacks(path.weights, path.intercept)
+    points = tuning.points if tuning is not None else data.evaluate(path.weights, path.intercept)
     tried = {} if tuning is None else tuning.tried
     return FittedPath(
         path, positions, _widen_solution(solution, used, len(scale)), alpha, scale, points, tuning is not None, tried
@@ -130,8 +120,8 @@ def fit_squared(
 
 
 def fit_iterative(
-    data: StackData,
-    folds: IntArray | None,
+    data: StackRows,
+    rows: Rows,
     *,
     loss: str,
     alphas: FloatArray,
@@ -141,27 +131,44 @@ def fit_iterative(
     weight: Weight | Callable[[float], float] | None,
     tau: float | None = None,
 ) -> FittedPath:
-    """Fit a path with a solver, logistic or hinge loss, and the stack at `tau`; without `folds` at ``alphas[0]``."""
+    """Fit a path with a solver, logistic or hinge loss, and the stack at `tau`; without folds at ``alphas[0]``.
+
+    Parameters
+    ----------
+    data : StackRows
+        The rows, with folds if the ridge is to be tuned.
+    rows : Rows
+        The same rows in memory.
+    """
     positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
-    if folds is not None:
-        valued = [data.value(_out_of_fold(data, folds, loss, a, scale, positions)) for a in alphas]
-        values = [fauc(of_alpha.frontier(), weight) for of_alpha in valued]
+    solver = partial(_solve_path, data, loss=loss, scale=scale, positions=positions)
+    if rows.fold is not None and data.folds is not None:
+        evaluated = [data.points_of(rows, _out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
+        values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
         best = int(np.argmax(values))
-        alpha, points, tried = float(alphas[best]), valued[best], {"common": float(values[best])}
-    path, at_tau = _solve_path(data, loss, alpha, scale, positions, tau)
+        alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
+    path, at_tau = solver(rows, alpha=alpha, tau=tau)
     if points is None:
-        points = data.value(LINKS[loss](data.H @ path.weights.T + path.intercept))
-    return FittedPath(path, positions, None, alpha, scale, points, folds is not None, tried, at_tau)
+        points = data.points_of(rows, LINKS[loss](rows.scores @ path.weights.T + path.intercept))
+    return FittedPath(path, positions, None, alpha, scale, points, data.folds is not None, tried, at_tau)
 
 
 def _solve_path(
-    data: StackData, loss: str, alpha: float, scale: FloatArray, positions: FloatArray, tau: float | None = None
+    data: StackRows,
+    rows: Rows,
+    *,
+    loss: str,
+    alpha: float,
+    scale: FloatArray,
+    positions: FloatArray,
+    tau: float | None = None,
 ) -> tuple[FairPath, FairPath | None]:
     """Return the stacks with score bias s·b₀ for each position s and, if asked for, the one with the largest s ≤ 1
     that keeps all biases in [−τ, τ]."""
-    problem = ConstrainedProblem(data, alpha, scale)
+    contrasts = contrast_matrix(rows, data.contrasts)
+    problem = ConstrainedProblem(rows.scores, data.label(rows), rows.weight, contrasts, alpha=alpha, scale=scale)
     solve: Callable[[FloatArray], FairPath]
     if loss == "log":
         newton = LogisticSolver(problem)
@@ -177,14 +184,16 @@ def _solve_path(
     return path, solve(b0[None, :] * (min(1.0, tau / largest) if largest > 0 else 1.0))
 
 
-def _out_of_fold(
-    data: StackData, folds: IntArray, loss: str, alpha: float, scale: FloatArray, positions: FloatArray
-) -> FloatArray:
-    scores = np.empty((len(data.y), len(positions)))
-    for train, test in train_test(folds):
-        path, _ = _solve_path(data.rows(train), loss, alpha, scale, positions)
-        scores[test] = LINKS[loss](data.H[test] @ path.weights.T + path.intercept)
-    return scores
+def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str) -> FloatArray:
+    """Return the scores (n, p) of stacks that have not seen the row."""
+    scores = []
+    for train, test in train_test(np.asarray(rows.fold)):
+        path, _ = solver(rows.take(train))
+        scores.append((test, LINKS[loss](rows.scores[test] @ path.weights.T + path.intercept)))
+    result = np.empty((len(rows), scores[0][1].shape[1]))
+    for test, of_fold in scores:
+        result[test] = of_fold
+    return result
 
 
 def _widen(path: FairPath, used: IntArray, k: int) -> FairPath:

@@ -9,7 +9,6 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._ridge_path import FairPath
 
 
@@ -27,23 +26,36 @@ class ConstrainedProblem:
 
     Parameters
     ----------
-    data : StackData
-        The rows.
+    H : ndarray of shape (n, k)
+        Predictions of the base models.
+    y : ndarray of shape (n,)
+        The labels as 0 and 1.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    contrasts : ndarray of shape (k, m)
+        B = HᵀC, the score bias of each base model on each contrast.
     alpha : float
         The ridge: (α/2)·‖Dw‖².
     scale : ndarray of shape (k,)
         D.
     """
 
-    def __init__(self, data: StackData, alpha: float, scale: FloatArray) -> None:
-        self.data = data
-        self.y = data.y
-        self.row_weight = np.ones(len(data.y)) if data.weight is None else data.weight
+    def __init__(
+        self,
+        H: FloatArray,
+        y: FloatArray,
+        weight: FloatArray | None,
+        contrasts: FloatArray,
+        *,
+        alpha: float,
+        scale: FloatArray,
+    ) -> None:
+        self.y, self.contrasts = y, contrasts
+        self.row_weight = np.ones(len(y)) if weight is None else weight
         # Centred, so that a move of w leaves the level of the scores to the constant alone.
-        self.mean_h = np.average(data.H, axis=0, weights=data.weight)
-        self.design = np.column_stack([data.H - self.mean_h, np.ones(len(data.y))])
+        self.mean_h = np.average(H, axis=0, weights=weight)
+        self.design = np.column_stack([H - self.mean_h, np.ones(len(y))])
         self.ridge = np.append(alpha * scale**2, 0.0)
-        self.contrasts = data.contrast_matrix()
 
     @property
     def n_coefficients(self) -> int:

@@ -1,14 +1,15 @@
 """What the parameters of a stack mean: ridges to try, ridge scales, and columns for the sensitive attributes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize._solve import LARGEST
+from fairfrontier.optimize._ridge_path import LARGEST
 from fairfrontier.optimize._tuning import FREE
 
 # A group's values in each attribute, in the order of the columns.
@@ -22,8 +23,10 @@ def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool) -> FloatArra
     validate.one_of(alpha, ("cv",), parameter="alpha")
     if alphas is not None:
         grid = np.sort(np.asarray(validate.column(alphas, parameter="alphas"), dtype=np.float64))
-        if len(grid) == 0 or not np.all(np.isfinite(grid)) or grid[0] < 0:
-            raise InvalidInputError(f"alphas must be at least one non-negative finite number; got {alphas!r}")
+        if len(grid) == 0 or not np.all(np.isfinite(grid)) or grid[0] < 0 or grid[-1] > LARGEST:
+            raise InvalidInputError(
+                f"alphas must be at least one number, none negative or above {LARGEST:g}; got {alphas!r}"
+            )
         return grid
     if loss != "squared":  # every ridge costs a path of solutions in every fold
         return np.logspace(0.0, 4.0, 5)
@@ -70,23 +73,32 @@ def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned
     return np.concatenate([given, np.full(n_free, FREE)])
 
 
-def indicators(sensitive_features: Any, groups: Groups, n_rows: int) -> FloatArray:
+def check_groups_given(sensitive_features: Any) -> dict[str, NDArray[Any]]:
+    """Return the attributes at prediction, which an attribute-aware stack cannot do without."""
+    if sensitive_features is None:
+        raise InvalidInputError(
+            "sensitive_features must be given at prediction: attribute_aware=True made it a part of the stack"
+        )
+    return validate.attribute_columns(sensitive_features)
+
+
+def indicator_names(groups: Groups) -> list[str]:
+    """Return a name for each column of `indicators`."""
+    return [f"{name}={value}" for name, values in groups for value in values[1:]]
+
+
+def indicators(columns: Mapping[str, NDArray[Any]], groups: Groups, n_rows: int) -> FloatArray:
     """Return indicator columns of the attributes, all groups but the first of each, shape (n_rows, Σ(g − 1)).
 
     Parameters
     ----------
-    sensitive_features : array-like, dict or dataframe
+    columns : dict of str to ndarray of shape (n_rows,)
         The attributes of rows to predict.
     groups : sequence of (name, groups)
         The attributes at fit.
     n_rows : int
         Rows to predict.
     """
-    if sensitive_features is None:
-        raise InvalidInputError(
-            "sensitive_features must be given at prediction: attribute_aware=True made it a part of the stack"
-        )
-    columns = validate.attribute_columns(sensitive_features)
     if len(groups) == 1 and len(columns) == 1:  # one attribute needs no name
         columns = {groups[0][0]: next(iter(columns.values()))}
     if set(columns) != {name for name, _ in groups}:

@@ -4,23 +4,27 @@ The sums are additive, so the same object is filled from an array, from chunks o
 cluster, and everything after it is the same code.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fairfrontier._validation import FloatArray
+from fairfrontier._rows import Rows
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.metrics._cells import Cells, cell_sums
-from fairfrontier.metrics._contrasts import Contrasts, RowSets
-from fairfrontier.optimize._covariance import GroupCovariances
+from fairfrontier.metrics._contrasts import Contrasts, RowSets, build_contrasts
+from fairfrontier.metrics._evaluation import check_mask_length, masks_of_chunks
+from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.optimize._folds import Folds
 
 # Elements of a block of predictions that is centred at once: it stays in the processor's cache for the product.
 _BLOCK = 2**18
 # Relative size of the rounding in a mean.
 ROUNDING = 1e-14
+_NO_SETS = RowSets((), (), ())
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +51,6 @@ class StackStatistics:
         Sum of each base model's predictions over each row set.
     sets : RowSets
         The row sets and how they are compared.
-    groups : GroupCovariances or None
-        Covariances of the predictions within each row set, if they were asked for: they are s matrices more.
     """
 
     weight: float
@@ -60,81 +62,82 @@ class StackStatistics:
     set_weight: FloatArray
     set_h: FloatArray
     sets: RowSets
-    groups: GroupCovariances | None = None
 
     @classmethod
-    def from_arrays(
+    def from_predictions(
         cls,
-        H: NDArray[np.floating],
-        y: FloatArray,
-        contrasts: Contrasts,
-        sample_weight: FloatArray | None = None,
+        y_true: Any,
+        y_preds: Any,
         *,
-        covariances: bool = False,
+        sensitive_features: Any,
+        fairness: Any = "demographic_parity",
+        sensitive_mode: str = "separate",
+        sample_weight: Any = None,
+        regression: bool = False,
     ) -> "StackStatistics":
-        """Compute the statistics of predictions `H` (n, k) and target `y` (n,), with `covariances` also by group."""
-        found = cls.from_cells(H, y, contrasts.cells, contrasts.membership, contrasts.sets, sample_weight)
-        if not covariances:
-            return found
-        return replace(
-            found, groups=GroupCovariances.from_cells(H, contrasts.cells, contrasts.membership, sample_weight)
+        """Compute the statistics of predictions in memory.
+
+        Parameters
+        ----------
+        y_true, y_preds, sensitive_features, sample_weight
+            As in `tradeoff_points`.
+        fairness, sensitive_mode
+            As in `tradeoff_points`; not a function.
+        regression : bool
+            Whether the target is a number.
+        """
+        named = isinstance(fairness, str)
+        rows = Rows.validated(
+            y_true,
+            y_preds,
+            sensitive_features,
+            sample_weight=sample_weight,
+            whole=True,
+            needs_attributes=named,
         )
+        return cls.from_chunks(whole(rows), fairness=fairness, sensitive_mode=sensitive_mode, regression=regression)
 
     @classmethod
-    def from_cells(
+    def from_chunks(
         cls,
-        H: NDArray[np.floating],
-        y: FloatArray,
-        cells: Cells,
-        membership: NDArray[np.bool_],
-        sets: RowSets,
-        sample_weight: FloatArray | None = None,
+        chunks: Chunks,
+        *,
+        fairness: Any = "demographic_parity",
+        sensitive_mode: str = "separate",
+        regression: bool = False,
     ) -> "StackStatistics":
-        """Compute the statistics of some rows whose cells are a part of a larger partition."""
-        sums = cell_sums(H, cells, threshold=None, weight=sample_weight)
-        weight = float(sums.weight.sum())
-        mean_h, mean_y = sums.outcome.sum(axis=0) / weight, float(np.average(y, weights=sample_weight))
-        n_models = H.shape[1]
-        gram, cross, y_square = np.zeros((n_models, n_models)), np.zeros(n_models), 0.0
-        height = max(_BLOCK // n_models, 2 * n_models)
-        for start in range(0, len(y), height):
-            rows = slice(start, start + height)
-            centred, residual = H[rows] - mean_h, y[rows] - mean_y
-            if sample_weight is not None:
-                # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
-                root = np.sqrt(sample_weight[rows])
-                centred, residual = centred * root[:, None], residual * root
-            gram += centred.T @ centred
-            cross += centred.T @ residual
-            y_square += float(residual @ residual)
-        member = membership.astype(np.float64)
-        return cls(
-            weight=weight,
-            mean_h=mean_h,
-            mean_y=mean_y,
-            gram=gram,
-            cross=cross,
-            y_square=y_square,
-            set_weight=member @ sums.weight,
-            set_h=member @ sums.outcome,
-            sets=sets,
-        )
+        """Compute the statistics in one pass over chunks.
+
+        Parameters
+        ----------
+        chunks : Chunks
+            Labels, scores, groups and weights.
+        fairness, sensitive_mode, regression
+            As in `from_predictions`.
+
+        Examples
+        --------
+        >>> from fairfrontier import solve_stack
+        >>> from fairfrontier.chunks import array_chunks
+        >>> rng = np.random.default_rng(0)
+        >>> sex, y = rng.integers(0, 2, 400), rng.integers(0, 2, 400)
+        >>> H = np.stack([0.6 * y + 0.2 * sex, 0.5 * y], axis=1) + rng.normal(0, 0.3, (400, 2))
+        >>> chunks = array_chunks(y, H, sensitive_features=sex, chunk_rows=100)
+        >>> path = solve_stack(StackStatistics.from_chunks(chunks), alpha=1.0, tau=0.01)
+        >>> bool(abs(path.score_bias[0]) <= 0.01 + 1e-12)
+        True
+        """
+        options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression}
+        return cls.total(moments_of_folds(masks_of_chunks(fairness, chunks), **options).parts)
 
     @classmethod
-    def from_chunks(cls, chunks: Iterable["StackStatistics"]) -> "StackStatistics":
-        """Add up the statistics of chunks."""
-        parts = iter(chunks)
-        first = next(parts, None)
+    def total(cls, parts: Iterable["StackStatistics"]) -> "StackStatistics":
+        """Add up the statistics of parts of the rows."""
+        some = iter(parts)
+        first = next(some, None)
         if first is None:
-            raise InvalidInputError("chunks must hold at least one part; got none")
-        return reduce(lambda a, b: a + b, parts, first)
-
-    def update(
-        self, H: NDArray[np.floating], y: FloatArray, contrasts: Contrasts, sample_weight: FloatArray | None = None
-    ) -> "StackStatistics":
-        """Return the statistics of these rows and further ones, with the same row sets."""
-        covariances = self.groups is not None
-        return self + StackStatistics.from_arrays(H, y, contrasts, sample_weight, covariances=covariances)
+            raise InvalidInputError("parts must hold at least one part; got none")
+        return reduce(lambda a, b: a + b, some, first)
 
     def __add__(self, other: "StackStatistics") -> "StackStatistics":
         """Return the statistics of both parts together.
@@ -164,7 +167,6 @@ class StackStatistics:
             set_weight=self.set_weight + other.set_weight,
             set_h=self.set_h + other.set_h,
             sets=self.sets,
-            groups=None if self.groups is None or other.groups is None else self.groups + other.groups,
         )
 
     def contrast_matrix(self) -> FloatArray:
@@ -178,19 +180,14 @@ class StackStatistics:
         spread = np.sqrt(np.diag(self.gram) / self.weight)
         return differences((self.set_h / self.set_weight[:, None]).T, self.sets, spread)
 
-    def take(self, models: NDArray[np.intp]) -> "StackStatistics":
+    def take(self, models: IntArray) -> "StackStatistics":
         """Return the statistics of some of the base models."""
-        return StackStatistics(
-            self.weight,
-            self.mean_h[models],
-            self.mean_y,
-            self.gram[np.ix_(models, models)],
-            self.cross[models],
-            self.y_square,
-            self.set_weight,
-            self.set_h[:, models],
-            self.sets,
-            None if self.groups is None else self.groups.take(models),
+        return replace(
+            self,
+            mean_h=self.mean_h[models],
+            gram=self.gram[np.ix_(models, models)],
+            cross=self.cross[models],
+            set_h=self.set_h[:, models],
         )
 
 
@@ -210,3 +207,173 @@ def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatAr
     gap = means[:, first] - means[:, second]
     size = np.abs(means).max(axis=1) + spread
     return np.where(np.abs(gap) > ROUNDING * size[:, None], gap, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedMoments:
+    """Moments of predictions and target, and sums over cells that know their label and groups.
+
+    Attributes
+    ----------
+    moments : StackStatistics or None
+        The moments without row sets, and without the target where it is a class; None: no row has weight.
+    keyed : KeyedSums
+        The sums of the predictions over cells.
+    """
+
+    moments: StackStatistics | None
+    keyed: KeyedSums
+
+    @classmethod
+    def from_rows(cls, rows: Rows, *, regression: bool) -> "KeyedMoments":
+        """Compute the moments of some rows.
+
+        Notes
+        -----
+        Which class is positive only all rows together know. Hᵀy of a class label is a difference of sums over cells, so
+        it is not needed here.
+        """
+        keyed = keyed_sums(rows, labelled=not regression, threshold=None)
+        weight, H = float(keyed.sums.weight.sum()), rows.scores
+        if weight == 0:
+            return cls(None, keyed)
+        y = rows.numbers() if regression else np.zeros(len(rows))
+        mean_h, mean_y = keyed.sums.outcome.sum(axis=0) / weight, float(np.average(y, weights=rows.weight))
+        n_models = H.shape[1]
+        gram, cross, y_square = np.zeros((n_models, n_models)), np.zeros(n_models), 0.0
+        height = max(_BLOCK // n_models, 2 * n_models)
+        for start in range(0, len(y), height):
+            part = slice(start, start + height)
+            centred, residual = H[part] - mean_h, y[part] - mean_y
+            if rows.weight is not None:
+                # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
+                root = np.sqrt(rows.weight[part])
+                centred, residual = centred * root[:, None], residual * root
+            gram += centred.T @ centred
+            cross += centred.T @ residual
+            y_square += float(residual @ residual)
+        none = np.zeros(0), np.zeros((0, n_models))
+        return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS), keyed)
+
+    def __add__(self, other: "KeyedMoments") -> "KeyedMoments":
+        """Return the moments of both parts together."""
+        keyed = self.keyed + other.keyed
+        if self.moments is None or other.moments is None:
+            return KeyedMoments(self.moments or other.moments, keyed)
+        return KeyedMoments(self.moments + other.moments, keyed)
+
+    def statistics(self, contrasts: Contrasts) -> StackStatistics:
+        """Return the statistics with the row sets of `contrasts`, whose cells may be more than these."""
+        if self.moments is None:
+            raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
+        sums = self.keyed.in_order(contrasts.keys)
+        member = contrasts.membership.astype(np.float64)
+        with_sets = replace(
+            self.moments, set_weight=member @ sums.weight, set_h=member @ sums.outcome, sets=contrasts.sets
+        )
+        if contrasts.classes is None:
+            return with_sets
+        weight, positive = self.moments.weight, float(sums.weight[contrasts.label].sum())
+        return replace(
+            with_sets,
+            mean_y=positive / weight,
+            cross=sums.outcome[contrasts.label].sum(axis=0) - positive * self.moments.mean_h,
+            y_square=positive * (weight - positive) / weight,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _ByFold:
+    """The moments of each fold; those of two parts of the rows can be added."""
+
+    parts: dict[int, KeyedMoments]
+
+    def __add__(self, other: "_ByFold") -> "_ByFold":
+        """Return the moments of both parts together."""
+        parts = dict(self.parts)
+        for fold, part in other.parts.items():
+            parts[fold] = parts[fold] + part if fold in parts else part
+        return _ByFold(parts)
+
+
+@dataclass(frozen=True)
+class _SumMoments:
+    """The function from rows to the moments of their folds (of fold 0 without `folds`); it travels to the workers."""
+
+    regression: bool
+    folds: Folds | None
+
+    def __call__(self, rows: Rows) -> _ByFold:
+        parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
+        return _ByFold({fold: KeyedMoments.from_rows(part, regression=self.regression) for fold, part in parts})
+
+
+@dataclass(frozen=True, eq=False)
+class FoldMoments:
+    """What a pass over the rows found.
+
+    Attributes
+    ----------
+    numbers : tuple of int
+        The folds that have rows; 0 alone without folds.
+    parts : tuple of StackStatistics
+        The moments of each of these folds.
+    contrasts : Contrasts
+        The measure on the cells of all rows.
+    keyed : KeyedSums
+        The sums over the cells of all rows, in the order of `contrasts.keys`.
+    """
+
+    numbers: tuple[int, ...]
+    parts: tuple[StackStatistics, ...]
+    contrasts: Contrasts
+    keyed: KeyedSums
+
+
+def moments_of_folds(
+    chunks: Chunks, *, fairness: Any, sensitive_mode: str, regression: bool, folds: Folds | None = None
+) -> FoldMoments:
+    """Compute the moments of each fold in one pass.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The rows; with pairs of masks as `fairness`, they have these as their attributes.
+    fairness, sensitive_mode
+        As in `tradeoff_points`; not a function.
+    regression : bool
+        Whether the target is a number.
+    folds : Folds, optional
+        The folds; None: all rows are one.
+    """
+    found = chunks.sum(_SumMoments(regression, folds))
+    numbers = sorted(found.parts)
+    parts = [found.parts[fold] for fold in numbers]
+    keyed = reduce(lambda a, b: a + b, (part.keyed for part in parts))
+    check_mask_length(fairness, int(keyed.rows.sum()))
+    contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)
+    if folds is not None:
+        _check_folds(parts, numbers, contrasts)
+    return FoldMoments(tuple(numbers), tuple(part.statistics(contrasts) for part in parts), contrasts, keyed)
+
+
+def _check_folds(parts: Sequence[KeyedMoments], numbers: Sequence[int], contrasts: Contrasts) -> None:
+    """Raise if there is one fold only, or a fold misses a row set."""
+    if len(parts) < 2:
+        raise InvalidInputError(f"cv must have at least two folds with rows; got {len(parts)}: use more rows or folds")
+    for number, part in zip(numbers, parts, strict=True):
+        counts = contrasts.membership @ part.keyed.in_order(contrasts.keys).weight
+        for name, count in zip(contrasts.sets.names, counts, strict=True):
+            if count == 0:
+                raise GroupError(
+                    f"cv={len(parts)} folds need a row of each group in each fold; the row set {name!r} of "
+                    f"sensitive_features has none in fold {number}: use fewer folds, merge small groups, or give alpha "
+                    "as a number"
+                )
+
+
+def contrast_matrix(rows: Rows, contrasts: Contrasts) -> FloatArray:
+    """Return B = HᵀC of some rows, shape (k, m), without any other moments."""
+    sums = keyed_sums(rows, labelled=contrasts.classes is not None, threshold=None).in_order(contrasts.keys)
+    rates = contrasts.rates(sums.outcome, sums.weight)
+    return differences(rates, contrasts.sets, rows.scores.std(axis=0))

@@ -10,7 +10,6 @@ from scipy.stats import norm
 
 from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._points import contrasts_for_fit
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
 
 
@@ -190,22 +189,15 @@ def certify(
     probability 1 − δ; the bias of a pair of sets is off by at most the sum of two such terms.
     """
     number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    decided = model.predict(X, sensitive_features=sensitive_features) == model.classes_[1]
-    label = np.asarray(y) == model.classes_[1]
-    contrasts = contrasts_for_fit(
-        model.fairness,
-        label=label,
-        sensitive_features=sensitive_features,
-        n_rows=len(label),
-        sensitive_mode=model.sensitive_mode,
-    )
-    codes, n_cells = contrasts.cells.codes, contrasts.cells.n_cells
-    sizes = np.bincount(codes, minlength=n_cells).astype(np.float64)
-    positives = np.bincount(codes, decided, minlength=n_cells).astype(np.float64)
+    rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
+    label = contrasts.label[codes]
+    decided = model._scores_of(rows.scores) > model.threshold
+    sizes = np.bincount(codes, minlength=contrasts.n_cells).astype(np.float64)
+    positives = np.bincount(codes, decided, minlength=contrasts.n_cells).astype(np.float64)
     rates = contrasts.rates(positives[:, None], sizes)[0]
     delta = 1.0 - confidence
-    rows = contrasts.membership @ sizes
-    slack = np.sqrt(np.log(2.0 * len(rows) / delta) / (2.0 * rows))
+    counts = contrasts.membership @ sizes
+    slack = np.sqrt(np.log(2.0 * len(counts) / delta) / (2.0 * counts))
     first, second = contrasts.sets.pairs().T
     gaps = np.abs(rates[first] - rates[second])
     accuracy = float(np.mean(decided == label))
@@ -282,16 +274,9 @@ def score_decision_diagnostics(
     curvature ratio. Both ratios near each other along the path support it; the violations are what really happened.
     """
     number(bandwidth, parameter="bandwidth", low=0.0, strict=True)
-    scores = model.predict_path(X, sensitive_features=sensitive_features)
-    label = np.asarray(y) == model.classes_[1]
-    contrasts = contrasts_for_fit(
-        model.fairness,
-        label=label,
-        sensitive_features=sensitive_features,
-        n_rows=len(label),
-        sensitive_mode=model.sensitive_mode,
-    )
-    first, second = (contrasts.membership[s][contrasts.cells.codes] for s in contrasts.sets.pairs()[0])
+    rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
+    scores = model._path_scores(rows.scores)
+    first, second = (contrasts.membership[s][codes] for s in contrasts.sets.pairs()[0])
     of_first, of_second = scores[first], scores[second]
     bend = curvature or (lambda x: -(x - model.threshold) * norm.pdf(x, model.threshold, bandwidth) / bandwidth**2)
     score_bias = of_first.mean(axis=0) - of_second.mean(axis=0)

@@ -13,13 +13,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.identify._points import CONSTANT, TradeoffPoints, tradeoff_points
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
-from fairfrontier.metrics._cells import CellSums
-from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, build_contrasts
+from fairfrontier.identify._points import (
+    CONSTANT,
+    TradeoffPoints,
+    check_constant_name,
+    evaluation_rows,
+    points_from_sums,
+)
+from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure, constant_outcome
+from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, row_masks
+from fairfrontier.metrics._evaluation import sum_rows
+from fairfrontier.metrics._sums import CellSums, decision_threshold
 
 METHODS = ("multinomial", "bayesian")
 # Elements of the largest array of one block of replicates: small enough for the cache to help, 16 MB of doubles.
@@ -47,7 +54,9 @@ class Sample:
     points : TradeoffPoints
         The models on the data themselves.
     contrasts : Contrasts
-        The measure; `contrasts.cells.codes` are in the order given.
+        The measure on the cells.
+    codes : ndarray of shape (n,)
+        The cell of each row, ascending.
     outcome : ndarray of shape (n, k)
         Decisions (as single-precision 0 and 1) or scores, without the constant model, rows sorted by cell.
     error : ndarray of shape (n, k) or None
@@ -56,19 +65,17 @@ class Sample:
         Labels as 0 and 1, or the target of regression.
     weight : ndarray of shape (n,) or None
         Sample weights.
-    order : ndarray of shape (n,)
-        The rows in the order of their cells.
     measure : AccuracyMeasure
         The accuracy measure.
     """
 
     points: TradeoffPoints
     contrasts: Contrasts
+    codes: IntArray
     outcome: NDArray[Any]
     error: FloatArray | None
     y: FloatArray
     weight: FloatArray | None
-    order: IntArray
     measure: AccuracyMeasure
 
     @property
@@ -98,7 +105,7 @@ class Sample:
 
     def bounds(self) -> IntArray:
         """Return the first row of each cell, and the number of rows: shape (c + 1,)."""
-        counts = np.bincount(self.contrasts.cells.codes, minlength=self.contrasts.cells.n_cells)
+        counts = np.bincount(self.codes, minlength=self.contrasts.n_cells)
         return np.concatenate([[0], np.cumsum(counts)]).astype(np.intp)
 
 
@@ -121,35 +128,26 @@ def sample(
             f"{which} must be a measure's name{' or pairs of masks' if which == 'fairness' else ''} for resampling, "
             "which needs sums over cells; got a function"
         )
-    points = tradeoff_points(
-        y_true,
-        y_preds,
-        sensitive_features=sensitive_features,
-        fairness=fairness,
-        accuracy=accuracy,
-        threshold=threshold,
-        sensitive_mode=sensitive_mode,
-        sample_weight=sample_weight,
-        include_constant=include_constant,
-    )
-    # tradeoff_points has accepted all of it, so that what follows cannot fail.
-    measure = ACCURACY_MEASURES[accuracy]
-    label = None if measure.regression else validate.labels(y_true)[0]
-    y = validate.target(y_true) if label is None else label.astype(np.float64)
-    matrix = validate.predictions(y_preds).matrix
-    attributes = validate.attributes(sensitive_features, len(y))
-    contrasts = build_contrasts(fairness, label=label, attributes=attributes, sensitive_mode=sensitive_mode)
-    order = np.argsort(contrasts.cells.codes, kind="stable")
-    weight = validate.sample_weights(sample_weight, len(y))
-    if threshold is not None and label is not None:
+    check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
+    check_constant_name(rows.names, include_constant)
+    if not isinstance(fairness, str):
+        rows = rows.with_masks(row_masks(fairness, len(rows)))
+    options = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
+    found = sum_rows(whole(rows), fairness=fairness, **options)
+    points = points_from_sums(found, rows.names, include_constant=include_constant)
+    measure, contrasts = found.measure, found.contrasts
+    codes = rows.cells(labelled=not measure.regression).codes
+    order = np.argsort(codes, kind="stable")
+    y = rows.numbers() if measure.regression else contrasts.label[codes].astype(np.float64)
+    if threshold is not None and not measure.regression:
         # A product of counts with zeros and ones is exact in single precision up to 2²⁴.
-        outcome: NDArray[Any] = (matrix > threshold)[order].astype(np.float32)
+        outcome: NDArray[Any] = (rows.scores > decision_threshold(rows.scores, threshold))[order].astype(np.float32)
     else:
-        outcome = matrix[order].astype(np.float64)
-    error = (matrix[order] - y[order, None]) ** 2 if measure.squared_error else None
-    return Sample(
-        points, contrasts, outcome, error, y[order], None if weight is None else weight[order], order, measure
-    )
+        outcome = rows.scores[order].astype(np.float64)
+    error = (rows.scores[order] - y[order, None]) ** 2 if measure.squared_error else None
+    weight = None if rows.weight is None else rows.weight[order]
+    return Sample(points, contrasts, codes[order], outcome, error, y[order], weight, measure)
 
 
 def replicates(
@@ -171,7 +169,7 @@ def replicates(
         The source of randomness.
     """
     strata = _strata(data) if stratify else [slice(None)]
-    per_replicate = max(data.n_rows, data.contrasts.cells.n_cells * len(data.points))
+    per_replicate = max(data.n_rows, data.contrasts.n_cells * len(data.points))
     size = max(1, _BLOCK // per_replicate)
     for first in range(0, n_resamples, size):
         weights = _weights(data.n_rows, min(size, n_resamples - first), method, strata, generator)
@@ -180,9 +178,9 @@ def replicates(
 
 def _strata(data: Sample) -> list[IntArray | slice]:
     """Return the rows (in cell order) of each combination of sensitive groups."""
-    cells = data.contrasts.cells
-    _, group = np.unique(cells.groups, axis=0, return_inverse=True)
-    of_row = np.ravel(group)[cells.codes[data.order]]
+    groups = np.stack([attribute.codes for attribute in data.contrasts.attributes], axis=1)
+    _, group = np.unique(groups, axis=0, return_inverse=True)
+    of_row = np.ravel(group)[data.codes]
     return [np.flatnonzero(of_row == g) for g in range(int(of_row.max()) + 1)]
 
 
@@ -219,17 +217,10 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
         totals[:, cell] = part.sum(axis=1, dtype=np.float64)
         outcome[:, cell, :n_models] = part @ data.outcome[start:stop].astype(part.dtype, copy=False)
     if data.has_constant:
-        outcome[:, :, -1] = totals * _best_constant(data, weights, totals)[:, None]
+        mean = weights @ data.y / totals.sum(axis=1) if data.measure.regression else 0.0
+        constant = constant_outcome(data.measure, totals, data.contrasts.label, mean)
+        outcome[:, :, -1] = totals * constant[:, None]
     return Block(_rates(data.contrasts, outcome, totals), _accuracies(data, weights, outcome, totals))
-
-
-def _best_constant(data: Sample, weights: NDArray[Any], totals: FloatArray) -> FloatArray:
-    """Return the best constant outcome of each replicate, as `tradeoff_points` would find it."""
-    if data.measure.regression:
-        return np.asarray(weights @ data.y / totals.sum(axis=1))
-    label = data.contrasts.cells.label
-    majority: NDArray[np.bool_] = totals[:, label].sum(axis=1) > totals[:, ~label].sum(axis=1)
-    return majority.astype(np.float64)
 
 
 def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
@@ -244,7 +235,7 @@ def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> F
 
 
 def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
-    label = data.contrasts.cells.label
+    label = data.contrasts.label
     if data.measure.name == "accuracy":  # the usual one, for all replicates together
         rejected = totals[:, ~label].sum(axis=1)[:, None] - outcome[:, ~label].sum(axis=1)
         right = outcome[:, label].sum(axis=1) + rejected

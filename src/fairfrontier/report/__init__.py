@@ -1,6 +1,6 @@
 """A report worth sharing: data → dict (`summarise`) → page (`render_html`) and tables (`points_csv`)."""
 
-from fairfrontier.report._evaluate import Evaluation, GroupCounts, evaluate, evaluate_sums
+from fairfrontier.report._evaluate import Evaluation, GroupCounts, evaluate, evaluate_chunks
 from fairfrontier.report._html import render_html
 from fairfrontier.report._summarise import Settings, summarise
 from fairfrontier.report._tables import frontier_csv, points_csv
@@ -10,7 +10,7 @@ __all__ = [
     "GroupCounts",
     "Settings",
     "evaluate",
-    "evaluate_sums",
+    "evaluate_chunks",
     "frontier_csv",
     "points_csv",
     "render_html",

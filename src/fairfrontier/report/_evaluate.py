@@ -7,13 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier import _validation as validate
-from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._chunked import points_from_sums, sums_on
-from fairfrontier.identify._points import CONSTANT, TradeoffPoints, tradeoff_points
-from fairfrontier.metrics import ACCURACY_MEASURES, Cells, build_contrasts, cell_sums
-from fairfrontier.metrics._keyed import KeyedSums
+from fairfrontier._validation import Attribute, FloatArray
+from fairfrontier.chunks import Chunks, whole
+from fairfrontier.identify._points import TradeoffPoints, check_constant_name, evaluation_rows, points_from_sums
+from fairfrontier.metrics._evaluation import sum_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +55,7 @@ class GroupCounts:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Models valued on one set of rows: their `points` and, for each attribute, their `groups`."""
+    """Models evaluated on one set of rows: their `points` and, for each attribute, their `groups`."""
 
     points: TradeoffPoints
     groups: tuple[GroupCounts, ...]
@@ -77,7 +74,7 @@ def evaluate(
     include_constant: bool = True,
     names: Sequence[str] | None = None,
 ) -> Evaluation:
-    """Value models and count, group by group, whom they select.
+    """Evaluate models and count, group by group, whom they select.
 
     Parameters
     ----------
@@ -100,84 +97,63 @@ def evaluate(
     array([[1. , 0.5],
            [0. , 0. ]])
     """
-    points = tradeoff_points(
-        y_true,
-        y_preds,
-        sensitive_features=sensitive_features,
+    raw = {"sensitive_features": sensitive_features, "sample_weight": None}
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **raw)
+    if names is not None:
+        rows = replace(rows, names=tuple(names))
+    return evaluate_chunks(
+        whole(rows),
         fairness=fairness,
         accuracy=accuracy,
         threshold=threshold,
         sensitive_mode=sensitive_mode,
         include_constant=include_constant,
     )
-    regression = ACCURACY_MEASURES[accuracy].regression
-    label = None if regression else validate.labels(y_true)[0]
-    preds = validate.predictions(y_preds)
-    attributes = validate.attributes(sensitive_features, len(preds.matrix))
-    cells = build_contrasts(
-        "demographic_parity", label=label, attributes=attributes, sensitive_mode=sensitive_mode
-    ).cells
-    sums = cell_sums(preds.matrix, cells, threshold=None if regression else threshold, names=preds.names)
-    outcome = sums.outcome
-    if include_constant:
-        outcome = np.concatenate([outcome, sums.weight[:, None] * points.rates[-1, 0]], axis=1)
-    if names is not None:
-        points = _renamed(points, names, include_constant)
-    groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
-    return Evaluation(points, groups, len(preds.matrix))
 
 
-def evaluate_sums(
-    keyed: KeyedSums,
-    names: Sequence[str],
+def evaluate_chunks(
+    chunks: Chunks,
     *,
     fairness: str = "demographic_parity",
     accuracy: str = "accuracy",
+    threshold: float = 0.5,
     sensitive_mode: str = "separate",
     include_constant: bool = True,
 ) -> Evaluation:
-    """Value models from sums over cells, for rows that came in chunks.
+    """Evaluate models in one pass over chunks, and count, group by group, whom they select.
 
     Parameters
     ----------
-    keyed : KeyedSums
-        What `keyed_sums` found with the same accuracy and threshold.
-    names : sequence of str
-        The models.
-    fairness, accuracy, sensitive_mode, include_constant
+    chunks : Chunks
+        Labels, scores and groups; `whole` makes one chunk of rows in memory.
+    fairness, accuracy, threshold, sensitive_mode, include_constant
         As in `tradeoff_points`.
     """
-    contrasts = keyed.contrasts(fairness, sensitive_mode)
-    sums = sums_on(keyed, contrasts, accuracy)
-    measure = ACCURACY_MEASURES[accuracy]
-    points = points_from_sums(sums, contrasts, measure, tuple(names), include_constant=include_constant)
-    outcome, cells = sums.outcome, contrasts.cells
+    check_constant_name(chunks.names, include_constant)
+    found = sum_rows(chunks, fairness=fairness, accuracy=accuracy, threshold=threshold, sensitive_mode=sensitive_mode)
+    points = points_from_sums(found, chunks.names, include_constant=include_constant)
+    outcome = found.sums.outcome
     if include_constant:
-        outcome = np.concatenate([outcome, sums.weight[:, None] * points.rates[-1, 0]], axis=1)
-    groups = tuple(_counts(cells, column, sums.weight, outcome) for column in range(len(cells.attributes)))
-    return Evaluation(_renamed(points, names, include_constant), groups, int(keyed.rows.sum()))
+        outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+    groups = tuple(
+        _counts(attribute, found.contrasts.label, found.sums.weight, outcome)
+        for attribute in found.contrasts.attributes
+    )
+    return Evaluation(points, groups, int(found.rows.sum()))
 
 
-def _renamed(points: TradeoffPoints, names: Sequence[str], include_constant: bool) -> TradeoffPoints:
-    if include_constant and CONSTANT in names:
-        raise InvalidInputError(f"no model may be named {CONSTANT!r}, the name of the constant decision: rename it")
-    return replace(points, names=(*names, CONSTANT) if include_constant else tuple(names))
-
-
-def _counts(cells: Cells, column: int, weight: FloatArray, outcome: FloatArray) -> GroupCounts:
+def _counts(attribute: Attribute, label: NDArray[np.bool_], weight: FloatArray, outcome: FloatArray) -> GroupCounts:
     """Return the counts of one attribute from the sums over cells (label × all attributes)."""
-    attribute = cells.attributes[column]
-    member = np.stack([cells.groups[:, column] == code for code in range(len(attribute.values))]).astype(np.float64)
-    positive: NDArray[np.bool_] = cells.label
-    true_selected = (member[:, positive] @ outcome[positive]).T
-    false_selected = (member[:, ~positive] @ outcome[~positive]).T
-    if not positive.any():  # regression: no label, so that all sums stand in the second
+    member = np.stack([attribute.codes == code for code in range(len(attribute.values))]).astype(np.float64)
+    true_selected = (member[:, label] @ outcome[label]).T
+    false_selected = (member[:, ~label] @ outcome[~label]).T
+    if not label.any():  # regression: no label, so that all sums stand in the second
         true_selected, false_selected = false_selected, true_selected
     return GroupCounts(
         attribute.name,
         tuple(str(value) for value in attribute.values),
         member @ weight,
-        member[:, positive] @ weight[positive],
+        member[:, label] @ weight[label],
         true_selected,
         false_selected,
     )

@@ -1,19 +1,19 @@
-"""Cells of rows, and sums over them for all models at once.
+"""Sums over cells of rows, for all models at once.
 
-A *cell* is a set of rows that agree in everything a measure looks at: the label and each sensitive attribute. Every
-group-fairness measure and every accuracy measure here is a function of a few sums per cell, so the rows are read once,
-by matrix products, whatever the number of models. Sums are additive: those of two parts of the data can be added.
+Every group-fairness measure and every accuracy measure here is a function of a few sums per cell (see `Cells`), so the
+rows are read once, by matrix products, whatever the number of models. Sums are additive: those of two parts of a table
+can be added, cell by cell.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._columns import factorize
-from fairfrontier._validation import Attribute, FloatArray, IntArray, finite
+from fairfrontier._rows import MOST_CELLS, Cells, Key, Rows, too_many_cells
+from fairfrontier._validation import FloatArray, IntArray, finite
 from fairfrontier.exceptions import InvalidInputError
 
 # Elements of a block of predictions: small enough to stay in the processor's cache between the steps of one block.
@@ -25,53 +25,6 @@ _SERIAL_PRODUCT = 2**18
 _SMALLEST_DEVIATION = 1e-150
 # Up to this many cells one matrix product per block is faster than sorting the rows by cell.
 _FEW_CELLS = 48
-
-
-@dataclass(frozen=True, eq=False)
-class Cells:
-    """Rows partitioned by label and sensitive attributes.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        The cell of each row.
-    label : ndarray of shape (c,)
-        The label of each cell (all False for regression).
-    groups : ndarray of shape (c, a)
-        The group of each cell in each of the `a` attributes, an index into `Attribute.values`.
-    attributes : tuple of Attribute
-        The attributes, in the order of the columns of `groups`.
-    """
-
-    codes: IntArray
-    label: NDArray[np.bool_]
-    groups: IntArray
-    attributes: tuple[Attribute, ...]
-
-    @property
-    def n_cells(self) -> int:
-        return len(self.label)
-
-    @classmethod
-    def from_rows(cls, label: NDArray[np.bool_] | None, attributes: Sequence[Attribute]) -> "Cells":
-        """Partition rows by `label` (None: no labels) and `attributes`."""
-        n_rows = len(attributes[0].codes)
-        code = np.zeros(n_rows, dtype=np.intp) if label is None else label.astype(np.intp)
-        first = np.zeros(1, dtype=np.intp)
-        for attribute in attributes:
-            # Renumber after every attribute, so that the product of many groups cannot overflow.
-            code, first = _renumber(code * len(attribute.values) + attribute.codes)
-        of_cell = np.zeros(len(first), dtype=bool) if label is None else label[first]
-        groups = np.stack([attribute.codes[first] for attribute in attributes], axis=1)
-        return cls(code, of_cell, groups, tuple(attributes))
-
-
-def _renumber(code: IntArray) -> tuple[IntArray, IntArray]:
-    """Return codes 0…c−1 in the same order, and a row of each code."""
-    distinct, dense = factorize(code)
-    row_of = np.empty(len(distinct), dtype=np.intp)
-    row_of[dense] = np.arange(len(code))
-    return dense, row_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +50,111 @@ class CellSums:
     y_square_sum: float = 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class KeyedSums:
+    """Sums over cells that know their label and groups; those of two parts of the rows can be added.
+
+    Attributes
+    ----------
+    keys : tuple of tuple, length c
+        The label and the groups of each cell, as in `Cells`.
+    attributes : tuple of str
+        The sensitive attributes, in the order of the groups.
+    sums : CellSums
+        Sums over the rows of each cell, in the order of `keys`.
+    rows : ndarray of shape (c,)
+        The number of rows of each cell.
+    """
+
+    keys: tuple[Key, ...]
+    attributes: tuple[str, ...]
+    sums: CellSums
+    rows: IntArray
+
+    def __add__(self, other: "KeyedSums") -> "KeyedSums":
+        """Return the sums of both parts together."""
+        if self.attributes != other.attributes:
+            return self + other._reordered(self.attributes)
+        keys = tuple(dict.fromkeys((*self.keys, *other.keys)))
+        if len(keys) > MOST_CELLS:
+            raise too_many_cells(len(keys))
+        position = {key: i for i, key in enumerate(keys)}
+        rows = np.zeros(len(keys), dtype=np.intp)
+        for part in (self, other):
+            rows[[position[key] for key in part.keys]] += part.rows
+        return KeyedSums(keys, self.attributes, _added(self, other, position), rows)
+
+    def _reordered(self, attributes: tuple[str, ...]) -> "KeyedSums":
+        """Return the same sums with the attributes in another order."""
+        if set(self.attributes) != set(attributes):
+            raise InvalidInputError(
+                f"every chunk must have the same sensitive_features; got {list(attributes)} and {list(self.attributes)}"
+            )
+        order = [0, *(1 + self.attributes.index(name) for name in attributes)]
+        return KeyedSums(tuple(tuple(key[i] for i in order) for key in self.keys), attributes, self.sums, self.rows)
+
+    def in_order(self, keys: Sequence[Key]) -> CellSums:
+        """Return the sums over the cells `keys`, which may be more than these."""
+        if tuple(keys) == self.keys:
+            return self.sums
+        position = {key: i for i, key in enumerate(keys)}
+        index = [position[key] for key in self.keys]
+        weight, outcome = np.zeros(len(keys)), np.zeros((len(keys), self.sums.outcome.shape[1]))
+        weight[index], outcome[index] = self.sums.weight, self.sums.outcome
+        return CellSums(weight, outcome, self.sums.squared_error, self.sums.y_sum, self.sums.y_square_sum)
+
+
+def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> CellSums:
+    a, b = first.sums, second.sums
+    if a.outcome.shape[1] != b.outcome.shape[1]:
+        raise InvalidInputError(
+            f"every chunk must have the scores of the same models; got {a.outcome.shape[1]} and {b.outcome.shape[1]}"
+        )
+    weight, outcome = np.zeros(len(position)), np.zeros((len(position), a.outcome.shape[1]))
+    for part in (first, second):
+        index = [position[key] for key in part.keys]
+        weight[index] += part.sums.weight
+        outcome[index] += part.sums.outcome
+    if a.squared_error is None or b.squared_error is None:
+        return CellSums(weight, outcome)
+    n_a, n_b = float(a.weight.sum()), float(b.weight.sum())
+    spread = a.y_square_sum + b.y_square_sum
+    if n_a > 0 and n_b > 0:
+        # Each part is centred at its own mean; the difference of the two means adds its share.
+        spread += (b.y_sum / n_b - a.y_sum / n_a) ** 2 * n_a * n_b / (n_a + n_b)
+    return CellSums(weight, outcome, a.squared_error + b.squared_error, a.y_sum + b.y_sum, spread)
+
+
+def keyed_sums(
+    rows: Rows, *, labelled: bool, threshold: float | None, y: FloatArray | None = None, scores: Any = None
+) -> KeyedSums:
+    """Sum decisions (or scores) of every model over every cell of some rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The rows.
+    labelled : bool
+        Whether cells tell rows apart by label.
+    threshold : float or None
+        A score strictly above it is decision 1; None sums the scores themselves.
+    y : ndarray of shape (n,), optional
+        If given, squared errors against it are summed too.
+    scores : ndarray of shape (n, k), optional
+        Scores of other models than those of `rows`.
+    """
+    cells = rows.cells(labelled=labelled)
+    matrix = rows.scores if scores is None else scores
+    counts = np.bincount(cells.codes, minlength=cells.n_cells)
+    if rows.weight is not None and not rows.weight.any():  # a mean over no weight is undefined, a sum is zero
+        k = matrix.shape[1]
+        nothing = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), None if y is None else np.zeros(k))
+        return KeyedSums(cells.keys, cells.attributes, nothing, counts)
+    names = rows.names if scores is None else ()
+    sums = cell_sums(matrix, cells, threshold=threshold, weight=rows.weight, y=y, names=names, row=rows.row)
+    return KeyedSums(cells.keys, cells.attributes, sums, counts)
+
+
 def cell_sums(
     matrix: NDArray[Any],
     cells: Cells,
@@ -105,6 +163,7 @@ def cell_sums(
     weight: FloatArray | None = None,
     y: FloatArray | None = None,
     names: Sequence[str] = (),
+    row: IntArray | None = None,
 ) -> CellSums:
     """Sum decisions (or scores) of every model over every cell.
 
@@ -122,6 +181,8 @@ def cell_sums(
         If given, `squared_error` against it is summed too.
     names : sequence of str, optional
         Names of the models, for the error about a value that is not finite.
+    row : ndarray of shape (n,), optional
+        Numbers of the rows in the whole table, for the same error.
 
     Returns
     -------
@@ -129,9 +190,11 @@ def cell_sums(
         Exact for decisions without weights: all counts are integers.
     """
     totals = np.bincount(cells.codes, weight, minlength=cells.n_cells).astype(np.float64)
+    if matrix.shape[1] == 0:
+        return CellSums(totals, np.zeros((cells.n_cells, 0)))
     add = _sums_by_products if cells.n_cells <= _FEW_CELLS else _sums_by_sorting
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
-        outcome = add(_Outcome(matrix, threshold, names), cells, weight)
+        outcome = add(_Outcome(matrix, decision_threshold(matrix, threshold), names, row), cells, weight)
     if not np.isfinite(outcome).all():  # of finite scores: infinite ones were refused
         raise InvalidInputError(
             f"y_preds must be small enough to be added up; got values up to {np.abs(matrix).max():g}: divide the "
@@ -142,6 +205,24 @@ def cell_sums(
     mean = float(np.average(y, weights=weight))
     squared = _squared_error(matrix, y, weight)
     return CellSums(totals, outcome, squared, mean * totals.sum(), _spread(y, mean, weight) * totals.sum())
+
+
+def decision_threshold(scores: NDArray[Any], threshold: float | None) -> float | np.floating[Any] | None:
+    """Return what scores of their own precision must be above to be above `threshold` in double precision.
+
+    NumPy rounds a threshold to the precision of the scores, so that the same score could be decided otherwise beside a
+    column of double precision. The largest number of that precision which is not above the threshold has no such fault.
+
+    Examples
+    --------
+    >>> scores = np.array([0.3], dtype=np.float32)
+    >>> scores > 0.3, scores > decision_threshold(scores, 0.3), scores.astype(np.float64) > 0.3
+    (array([False]), array([ True]), array([ True]))
+    """
+    if threshold is None or scores.dtype not in (np.float16, np.float32):
+        return threshold
+    rounded = scores.dtype.type(threshold)
+    return rounded if float(rounded) <= threshold else np.nextafter(rounded, scores.dtype.type(-np.inf))
 
 
 def _spread(y: FloatArray, mean: float, weight: FloatArray | None) -> float:
@@ -162,8 +243,9 @@ class _Outcome:
     """Decisions of the models, or their scores where there is no threshold, block by block."""
 
     scores: NDArray[Any]
-    threshold: float | None
+    threshold: float | np.floating[Any] | None
     names: Sequence[str]
+    row: IntArray | None
 
     def block(self, rows: slice, models: slice, dtype: type[np.floating[Any]]) -> NDArray[Any]:
         """Return a block as floats; the check for finite values rides on the block being in cache."""
@@ -171,7 +253,7 @@ class _Outcome:
         # Of all ways to look at every value, einsum's sum is the cheapest; half precision would overflow in it.
         total = np.einsum("ij->", block, dtype=np.float64 if block.dtype == np.float16 else None)
         if not np.isfinite(total) and not np.isfinite(block).all():
-            finite(self.scores, parameter="y_preds", names=self.names)
+            finite(self.scores, parameter="y_preds", names=self.names, rows=self.row)
         return (block if self.threshold is None else block > self.threshold).astype(dtype)
 
 
@@ -195,13 +277,16 @@ def _sums_by_sorting(outcome: _Outcome, cells: Cells, weight: FloatArray | None)
     """Sum by sorting the rows by cell once: for measures with very many groups."""
     n_rows, n_models = outcome.scores.shape
     order = np.argsort(cells.codes, kind="stable")
-    starts = np.searchsorted(cells.codes[order], np.arange(cells.n_cells))
-    total = np.empty((cells.n_cells, n_models))
+    counts = np.bincount(cells.codes, minlength=cells.n_cells)
+    # For an empty cell `reduceat` would give the first row of the next one.
+    present = np.flatnonzero(counts)
+    starts = (np.cumsum(counts) - counts)[present]
+    total = np.zeros((cells.n_cells, n_models))
     for models in _slices(n_models, max(1, 32 * _BLOCK // n_rows)):
         values = outcome.block(slice(None), models, np.float64)
         if weight is not None:
             values *= weight[:, None]
-        total[:, models] = np.add.reduceat(values[order], starts, axis=0)
+        total[present, models] = np.add.reduceat(values[order], starts, axis=0)
     return total
 
 

@@ -1,0 +1,162 @@
+"""The rows of a stacking problem, in memory or in chunks, and the evaluation of stacks on them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._rows import Rows
+from fairfrontier._validation import FloatArray
+from fairfrontier.chunks import Chunks
+from fairfrontier.identify._points import TradeoffPoints, points_from_sums
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
+from fairfrontier.metrics._evaluation import Sums
+from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
+from fairfrontier.optimize._folds import Folds
+from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
+
+
+class StackRows:
+    """The rows of a stacking problem with their moments; making one is a pass over the rows.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        Labels, predictions of the base models, groups and weights; rows in memory are one chunk.
+    fairness, sensitive_mode
+        As in `tradeoff_points`; not a function. Where `fairness` is pairs of masks, the rows have them as attributes.
+    regression : bool
+        Whether the target is a number.
+    threshold : float
+        A score strictly above it is decision 1; not used for regression.
+    folds : Folds, optional
+        Folds, where the stack is to be tuned.
+    """
+
+    def __init__(
+        self,
+        chunks: Chunks,
+        *,
+        fairness: Any = "demographic_parity",
+        sensitive_mode: str = "separate",
+        regression: bool = False,
+        threshold: float = 0.5,
+        folds: Folds | None = None,
+    ) -> None:
+        self.folds, self.regression, self.names = folds, regression, chunks.names
+        self.threshold = None if regression else threshold
+        options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression}
+        self.moments = moments_of_folds(chunks, folds=folds, **options)
+        self.contrasts = self.moments.contrasts
+        self._chunks = chunks
+
+    def statistics(self) -> StackStatistics:
+        """Return the moments of all rows."""
+        return StackStatistics.total(self.moments.parts)
+
+    def evaluate(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
+        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
+        stacks = FoldStacks(weights.T, intercept, ())
+        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1)[0]
+
+    def evaluate_folds(self, stacks: Sequence["FoldStacks"], n_trials: int) -> list[TradeoffPoints]:
+        """Return the points of each trial, with stacks of its own on the rows of each fold, from one pass."""
+        by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
+        return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials)
+
+    def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
+        """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
+        keyed = keyed_sums(rows, labelled=True, threshold=self.threshold, scores=scores)
+        return self._points_of_sums(keyed.in_order(self.contrasts.keys))
+
+    def label(self, rows: Rows) -> FloatArray:
+        """Return the two classes of rows as 0 and 1."""
+        classes = self.contrasts.classes
+        return np.asarray(rows.y == (classes[1] if classes is not None else None), dtype=np.float64)
+
+    def _points(self, function: "_SumStacks", n_trials: int) -> list[TradeoffPoints]:
+        """Return the points of each trial from one pass over the rows."""
+        sums = self._chunks.sum(function).in_order(self.contrasts.keys)
+        result = []
+        for i, outcome in enumerate(np.hsplit(sums.outcome, n_trials)):
+            p = outcome.shape[1]
+            squared = None if sums.squared_error is None else sums.squared_error[i * p : (i + 1) * p]
+            result.append(self._points_of_sums(replace(sums, outcome=outcome, squared_error=squared)))
+        return result
+
+    def _points_of_sums(self, sums: CellSums) -> TradeoffPoints:
+        measure = ACCURACY_MEASURES["r2" if self.regression else "accuracy"]
+        names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
+        return points_from_sums(Sums(sums, self.contrasts, self.moments.keyed.rows, measure), names)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStacks:
+    """Stacks to evaluate on the rows of one fold.
+
+    Attributes
+    ----------
+    weights, constants : ndarray of shape (k, q), (q,)
+        Columns of scores, or start and directions of each trial side by side.
+    multipliers : tuple of ndarray of shape (p, m)
+        Those of each trial; empty: the columns are scores.
+    """
+
+    weights: FloatArray
+    constants: FloatArray
+    multipliers: tuple[FloatArray, ...]
+
+    def sums(self, rows: Rows, *, regression: bool, threshold: float | None) -> KeyedSums:
+        """Return the sums of every stack over the cells of some rows."""
+        options: dict[str, Any] = {
+            "labelled": not regression,
+            "threshold": threshold,
+            "y": rows.numbers() if regression else None,
+        }
+        columns = rows.scores @ self.weights + self.constants
+        if not self.multipliers:
+            return keyed_sums(rows, scores=columns, **options)
+        lines = np.hsplit(columns, len(self.multipliers))
+        # One trial at a time: all scores at once would be many times the predictions.
+        return _side_by_side(
+            [
+                keyed_sums(rows, scores=scores_on(line, multipliers), **options)
+                for line, multipliers in zip(lines, self.multipliers, strict=True)
+            ]
+        )
+
+
+def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
+    """Return the scores (n, p) of lines (n, 1 + m) at multipliers (p, m)."""
+    # With one contrast an outer product: as a matrix product it takes longer.
+    scores = line[:, 1:] * multipliers.T if line.shape[1] == 2 else line[:, 1:] @ multipliers.T
+    scores += line[:, :1]
+    return np.asarray(scores)
+
+
+def _side_by_side(parts: Sequence[KeyedSums]) -> KeyedSums:
+    """Return sums of several sets of models over the same cells as those of one."""
+    errors = [part.sums.squared_error for part in parts if part.sums.squared_error is not None]
+    sums = replace(
+        parts[0].sums,
+        outcome=np.hstack([part.sums.outcome for part in parts]),
+        squared_error=np.concatenate(errors) if errors else None,
+    )
+    return replace(parts[0], sums=sums)
+
+
+@dataclass(frozen=True, eq=False)
+class _SumStacks:
+    """The function from rows to the sums of stacks over their cells; it travels to the workers of a cluster."""
+
+    regression: bool
+    threshold: float | None
+    folds: Folds | None
+    stacks: Mapping[int, FoldStacks]
+
+    def __call__(self, rows: Rows) -> KeyedSums:
+        parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
+        options: dict[str, Any] = {"regression": self.regression, "threshold": self.threshold}
+        return reduce(lambda a, b: a + b, (self.stacks[fold].sums(part, **options) for fold, part in parts))
