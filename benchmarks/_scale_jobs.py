@@ -60,19 +60,19 @@ def read(path: str) -> dict[str, Any]:
 
 def stack(path: str) -> dict[str, Any]:
     """Solve the stack without score bias from one pass over the file."""
+    from fairfrontier import StackStatistics
     from fairfrontier.chunks import file_chunks
     from fairfrontier.optimize import solve_stack
-    from fairfrontier.optimize._chunked import statistics_from_chunks
 
-    statistics = statistics_from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP))
+    statistics = StackStatistics.from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP))
     solved = solve_stack(statistics, alpha=ALPHA, tau=0.0)
     return {"rows": statistics.weight, "score_bias": float(solved.score_bias[0]), "kkt": float(solved.kkt[0])}
 
 
 def points(path: str) -> dict[str, Any]:
     """Value all models of the file."""
+    from fairfrontier import points_from_chunks
     from fairfrontier.chunks import file_chunks
-    from fairfrontier.identify._chunked import points_from_chunks
 
     found = points_from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP))
     return {"fairness": found.fairness.tolist(), "accuracy": found.accuracy.tolist()}
@@ -93,7 +93,7 @@ def tuned_in_memory(path: str) -> dict[str, Any]:
     from sklearn.model_selection import PredefinedSplit
 
     from fairfrontier import FairStacksClassifier
-    from fairfrontier.optimize._moments import hashed_folds
+    from fairfrontier.optimize._folds import hashed_folds
 
     table = pq.read_table(path)
     scores = np.column_stack([table[name].to_numpy() for name in table.column_names if name not in (LABEL, GROUP)])
@@ -108,9 +108,9 @@ def cluster(path: str) -> dict[str, Any]:
     import dask.dataframe as dd
     from dask.distributed import Client, LocalCluster
 
+    from fairfrontier import StackStatistics
     from fairfrontier.chunks import dask_chunks
     from fairfrontier.optimize import solve_stack
-    from fairfrontier.optimize._chunked import statistics_from_chunks
 
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, memory_limit="2GB", dashboard_address=":0") as workers,
@@ -120,18 +120,20 @@ def cluster(path: str) -> dict[str, Any]:
         names = [name for name in frame.columns if name not in (LABEL, GROUP)]
         chunks = dask_chunks(frame[LABEL], frame[names], sensitive_features=frame[GROUP])
         start = time.perf_counter()
-        solved = solve_stack(statistics_from_chunks(chunks), alpha=ALPHA, tau=0.0)
+        solved = solve_stack(StackStatistics.from_chunks(chunks), alpha=ALPHA, tau=0.0)
         seconds = time.perf_counter() - start
     return {"weights": solved.weights[0].tolist(), "pass_seconds": seconds}
 
 
 def solve(path: str) -> dict[str, Any]:
     """Solve the same stack in this process."""
+    from fairfrontier import StackStatistics
     from fairfrontier.chunks import file_chunks
     from fairfrontier.optimize import solve_stack
-    from fairfrontier.optimize._chunked import statistics_from_chunks
 
-    solved = solve_stack(statistics_from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP)), alpha=ALPHA, tau=0.0)
+    solved = solve_stack(
+        StackStatistics.from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP)), alpha=ALPHA, tau=0.0
+    )
     return {"weights": solved.weights[0].tolist()}
 
 

@@ -7,7 +7,7 @@ import cvxpy as cp
 import numpy as np
 
 import fairfrontier as ff
-from fairfrontier._validation import attributes
+from fairfrontier._rows import Rows
 from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize._decision_path import decision_path
 
@@ -70,13 +70,14 @@ def _one_cvxpy_solve(H: np.ndarray, y: np.ndarray, sex: np.ndarray) -> float:
 
 def _decision_path(rng: np.random.Generator) -> Row:
     sex, label = rng.integers(0, 2, N_DECISIONS), rng.random(N_DECISIONS) < 0.3
-    contrasts = build_contrasts("demographic_parity", label=label, attributes=attributes(sex, N_DECISIONS))
+    cells = Rows.validated(label, np.empty((N_DECISIONS, 1)), sex).cells(labelled=True)
+    measure = cells.codes, build_contrasts("demographic_parity", cells.keys, cells.attributes)
     base, slope = rng.normal(0.4, 0.2, N_DECISIONS), rng.normal(0.0, 0.3, N_DECISIONS)
     crossing = (0.5 - base) / slope
-    states = decision_path(base, slope, contrasts, low=-1.0, high=1.0)
+    states = decision_path(base, slope, *measure, low=-1.0, high=1.0)
     seconds = race(
         {
-            "ours": lambda: decision_path(base, slope, contrasts, low=-1.0, high=1.0),
+            "ours": lambda: decision_path(base, slope, *measure, low=-1.0, high=1.0),
             "argsort": lambda: np.argsort(crossing),
         },
         repeats=9,

@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from fairfrontier.chunks import iterable_chunks
-from fairfrontier.optimize._chunked import statistics_from_chunks
+from fairfrontier import StackStatistics
 
 ROWS = (10**4, 10**5, 10**6, 10**7)
 MODELS = (4, 12, 40, 120, 400, 1200, 4000)
@@ -38,7 +38,7 @@ def seconds(n_rows: int, n_models: int) -> float:
     until = time.process_time() + 2.0
     while True:
         start = time.process_time()
-        statistics_from_chunks(chunks)
+        StackStatistics.from_chunks(chunks)
         best = min(best, time.process_time() - start)
         if time.process_time() > until:
             return best

@@ -88,7 +88,7 @@ SCORE_CASES = [
     ),
     Bad("nothing", points(scores=None), r"y_preds must be a dict, a dataframe or a 2-D array; got None"),
     Bad("a generator", points(scores=(row for row in SCORES)), r"y_preds must be a dict, .* got one generator"),
-    Bad("a number", points(scores=0.5), r"y_preds must be a dict, .*; got 0.5: give one column a model"),
+    Bad("a number", points(scores=0.5), r"y_preds must be a dict, .*; got 0.5: give one column per model"),
     Bad(
         "a sparse matrix with NaN",
         points(scores=sparse.csr_array(changed(SCORES, 1, NAN)[:, None])),
@@ -120,7 +120,7 @@ SCORE_CASES = [
     Bad(
         "out of [0, 1] for brier",
         points(scores={"good": SCORES, "odd": SCORES * 3}, accuracy="brier"),
-        r"y_preds must be in \[0, 1\] with accuracy='brier'.* got values from 0.1 to 2.7, e.g. in 'odd'",
+        r"y_preds must be in \[0, 1\] with accuracy='brier'.* got values from 0.3 to 2.7 in 'odd'",
     ),
     Bad(
         "out of [0, 1] without a threshold",
@@ -137,16 +137,16 @@ LABEL_CASES = [
         r"y_true must have two classes; got 3 \(0, 1, 2\): for regression",
     ),
     Bad("many classes", points(y=np.arange(6)), r"y_true must have two classes; got 6 \(0, 1, 2, 3, 4, …\)"),
-    Bad("NaN", points(y=[0, 1, NAN, 1, 0, 1]), r"y_true must be finite; got nan at row 2"),
+    Bad("NaN", points(y=[0, 1, NAN, 1, 0, 1]), r"y_true must have no missing value; got NaN at row 2"),
     Bad("None", points(y=["n", "y", None, "y", "n", "y"]), r"y_true must have no missing value; got None"),
-    Bad("NaN among text", points(y=["n", "y", NAN, "y", "n", "y"]), r"y_true must have no missing value; got nan"),
+    Bad("NaN among text", points(y=["n", "y", NAN, "y", "n", "y"]), r"y_true must have no missing value; got NaN"),
     Bad(
         "missing in pandas",
         points(y=pd.Series([True, False, None, True, False, True], dtype="boolean")),
         r"y_true must have no missing value",
     ),
     Bad("no row", points(y=[], scores=np.empty((0, 1)), group=[]), r"y_true must have at least one row; got none"),
-    Bad("nothing", points(y=None), r"y_true must be 1-D; got None"),
+    Bad("nothing", points(y=None), r"y_true must be given: one label per row; got None"),
     Bad("two axes", points(y=np.zeros((6, 2))), r"y_true must be 1-D; got an array of shape \(6, 2\)"),
     Bad("two columns", points(y=pd.DataFrame({"a": Y, "b": Y})), r"y_true must be one column; got a dataframe with 2"),
     Bad("not hashable", points(y=[{}, {}, {}, {}, {}, {}]), r"y_true must hold hashable values"),
@@ -169,7 +169,7 @@ LABEL_CASES = [
 ]
 
 GROUP_CASES = [
-    Bad("nothing", points(group=None), r"sensitive_features must be given: one value a row"),
+    Bad("nothing", points(group=None), r"sensitive_features must be given: one value per row"),
     Bad("no attribute", points(group={}), r"sensitive_features must hold at least one attribute; got none"),
     Bad("an empty table", points(group=np.empty((6, 0))), r"sensitive_features must hold at least one attribute"),
     Bad(
@@ -193,13 +193,13 @@ GROUP_CASES = [
     Bad(
         "NaN in a list of text",
         points(group=["a", "b", NAN, "a", "b", "a"]),
-        r"sensitive_features.* must have no missing value; got nan at row 2",
+        r"sensitive_features.* must have no missing value; got NaN at row 2",
         GroupError,
     ),
     Bad(
         "NaN in a table of text",
         points(group=[["a", 1], ["b", 2], [NAN, 1], ["a", 2], ["b", 1], ["a", 1]]),
-        r"sensitive_features\['sensitive_feature_0'\] must have no missing value; got nan at row 2",
+        r"sensitive_features\['sensitive_feature_0'\] must have no missing value; got NaN at row 2",
         GroupError,
     ),
     Bad(
@@ -299,17 +299,19 @@ OPTION_CASES = [
     ),
     Bad("three masks", points(fairness=[(Y == 1,) * 3]), r"fairness must be .* got tuple as fairness\[0\], not a pair"),
     Bad(
-        "masks of numbers", points(fairness=[(Y, 1 - Y)]), r"fairness\[0\]\[0\] must be booleans, one a row; got dtype"
+        "masks of numbers",
+        points(fairness=[(Y, 1 - Y)]),
+        r"fairness\[0\]\[0\] must be booleans, one per row; got dtype",
     ),
     Bad(
         "short masks",
         points(fairness=[(Y == 1, Y[:3] == 0)], group=None),
-        r"fairness\[0\]\[1\] must have one boolean a row, 6; got 3",
+        r"fairness\[0\]\[1\] must have one boolean per row, 6; got 3",
     ),
     Bad(
         "short masks in regression",
         points(fairness=[(Y[:3] == 1, Y[:3] == 0)], group=None, accuracy="r2"),
-        r"fairness\[0\]\[0\] must have one boolean a row, 6; got 3",
+        r"fairness\[0\]\[0\] must have one boolean per row, 6; got 3",
     ),
     Bad(
         "an empty mask",

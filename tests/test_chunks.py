@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairfrontier as ff
+from fairfrontier import points_from_chunks
 from fairfrontier.chunks import array_chunks, file_chunks, iterable_chunks
 from fairfrontier.exceptions import DataFileError, GroupError, InvalidInputError
-from fairfrontier.identify._chunked import points_from_chunks
 
 MEASURES = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 ACCURACIES = ("accuracy", "balanced_accuracy", "brier", "r2", "exp_mse")
@@ -197,7 +197,7 @@ def one_value_wrong(values, row, value, dtype=None):
     [
         ({"y": np.ones(60)}, {}, InvalidInputError, "two classes; got 1"),
         ({"y": np.arange(60)}, {}, InvalidInputError, "two classes; got 60"),
-        ({"y": one_value_wrong(np.zeros(60), 45, np.nan)}, {}, InvalidInputError, "y_true.*nan at row 45"),
+        ({"y": one_value_wrong(np.zeros(60), 45, np.nan)}, {}, InvalidInputError, "y_true.*NaN at row 45"),
         ({"sensitive_features": np.repeat("f", 60)}, {}, GroupError, "at least two groups; got only 'f'"),
         (
             {"sensitive_features": one_value_wrong(np.repeat("f", 60), 33, None, object)},
@@ -214,7 +214,12 @@ def one_value_wrong(values, row, value, dtype=None):
         ({"names": ("a", "b")}, {}, InvalidInputError, "same 2 models; got 7 columns"),
         ({"names": ("a",) * 7}, {}, InvalidInputError, "distinct names"),
         ({"names": (*"abcdef", "constant")}, {}, InvalidInputError, "must not name a model 'constant'"),
-        ({}, {"fairness": [(np.ones(60, bool), np.ones(60, bool))]}, InvalidInputError, "masks and functions need"),
+        (
+            {},
+            {"fairness": [(np.ones(61, bool), np.ones(61, bool))]},
+            InvalidInputError,
+            "one boolean per row, 60; got 61",
+        ),
         ({}, {"accuracy": lambda y, p: 1.0}, InvalidInputError, "got a function"),
         ({}, {"accuracy": "acuracy"}, InvalidInputError, "did you mean 'accuracy'"),
         ({}, {"threshold": 1.5}, InvalidInputError, "threshold must be in"),

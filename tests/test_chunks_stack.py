@@ -8,9 +8,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StackStatistics
 from fairfrontier.chunks import array_chunks, file_chunks, iterable_chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.identify._points import contrasts_for_fit
-from fairfrontier.optimize._chunked import statistics_from_chunks
-from fairfrontier.optimize._moments import hashed_folds
+from fairfrontier.optimize._folds import hashed_folds
 
 NAMES = tuple(f"{'forest' if j < 8 else 'zoo'}/{j}" for j in range(12))
 
@@ -117,39 +115,21 @@ def test_text_classes():
 def test_statistics_are_those_of_all_rows_even_far_from_zero():
     y, H, group, _, weight = stacking_problem()
     H = H + 1e6  # sums of squares would lose all digits
-    contrasts = contrasts_for_fit(
-        "equal_opportunity", label=y == 1, sensitive_features=group, n_rows=len(y), sensitive_mode="separate"
-    )
-    whole = StackStatistics.from_arrays(H, y.astype(float), contrasts, weight)
+    options = {"fairness": "equal_opportunity", "sample_weight": weight}
+    whole = StackStatistics.from_predictions(y, H, sensitive_features=group, **options)
     chunks = array_chunks(y, H, sensitive_features=group, sample_weight=weight, chunk_rows=100)
-    ours = statistics_from_chunks(chunks, fairness="equal_opportunity")
+    ours = StackStatistics.from_chunks(chunks, fairness="equal_opportunity")
     for name in ("weight", "mean_h", "mean_y", "set_weight", "set_h", "y_square"):
         np.testing.assert_allclose(getattr(ours, name), getattr(whole, name), rtol=1e-12, err_msg=name)
     np.testing.assert_allclose(ours.gram, whole.gram, atol=1e-6 * np.abs(whole.gram).max())
     np.testing.assert_allclose(ours.contrast_matrix(), whole.contrast_matrix(), atol=1e-8)
 
 
-def test_statistics_grow_by_update():
-    y, H, group, _, weight = stacking_problem()
-    label = y == 1
-
-    def contrasts(rows):
-        options = {"n_rows": len(y[rows]), "sensitive_mode": "separate"}
-        return contrasts_for_fit("equalized_odds", label=label[rows], sensitive_features=group[rows], **options)
-
-    first, rest = slice(0, 600), slice(600, None)
-    grown = StackStatistics.from_arrays(H[first], label[first] * 1.0, contrasts(first), weight[first])
-    grown = grown.update(H[rest], label[rest] * 1.0, contrasts(rest), weight[rest])
-    whole = StackStatistics.from_arrays(H, label * 1.0, contrasts(slice(None)), weight)
-    for name in ("weight", "mean_h", "mean_y", "gram", "cross", "y_square", "set_weight", "set_h"):
-        np.testing.assert_allclose(getattr(grown, name), getattr(whole, name), rtol=1e-10, err_msg=name)
-
-
 def test_an_iterator_is_enough_for_one_pass_and_too_little_for_tuning():
     y, H, group, _, _ = stacking_problem()
     parts = [(y[a : a + 500], H[a : a + 500], group[a : a + 500]) for a in range(0, 1500, 500)]
-    whole = statistics_from_chunks(iterable_chunks(parts))
-    np.testing.assert_allclose(statistics_from_chunks(iterable_chunks(iter(parts))).gram, whole.gram)
+    whole = StackStatistics.from_chunks(iterable_chunks(parts))
+    np.testing.assert_allclose(StackStatistics.from_chunks(iterable_chunks(iter(parts))).gram, whole.gram)
     with pytest.raises(InvalidInputError, match="more than once"):
         FairStacksClassifier("precomputed").fit_chunks(iterable_chunks(iter(parts)))
     tuned = FairStacksClassifier("precomputed").fit_chunks(iterable_chunks(lambda: iter(parts)))
@@ -167,7 +147,7 @@ def test_an_iterator_is_enough_for_one_pass_and_too_little_for_tuning():
         ({"cv": PredefinedSplit([-1, 0, 1])}, "rows in none"),
         ({"cv": PredefinedSplit([0, 1])}, "folds for 2 rows, and row 299"),
         ({"cv": PredefinedSplit(np.zeros(1500, int))}, "at least two folds with rows; got 1"),
-        ({"fairness": [(np.ones(1500, bool), np.ones(1500, bool))]}, "masks and functions need all rows"),
+        ({"fairness": [(np.ones(1600, bool), np.ones(1600, bool))]}, "one boolean per row, 1500; got 1600"),
     ],
 )
 def test_what_chunks_cannot_do(options, message):

@@ -9,7 +9,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from fairfrontier import FairStacksClassifier, tradeoff_points
 from fairfrontier.cli import main
-from fairfrontier.optimize._moments import hashed_folds
+from fairfrontier.optimize._folds import hashed_folds
 
 SCORES = [f"m_{j}" for j in range(6)]
 

@@ -19,9 +19,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
+from fairfrontier import StackStatistics
 from fairfrontier.chunks import dask_chunks
 from fairfrontier.exceptions import ClusterError, GroupError, InvalidInputError
-from fairfrontier.optimize._chunked import statistics_from_chunks
 
 N, K = 1200, 6
 
@@ -232,7 +232,7 @@ def test_a_killed_worker_changes_nothing(people, tmp_path):
     with start_cluster(n_workers=2, memory_limit="2GB") as cluster, Client(cluster) as active:
         active.wait_for_workers(2, timeout=120)
         workers = list(active.run(os.getpid).values())
-        thread = threading.Thread(target=lambda: result.update(found=statistics_from_chunks(chunks)))
+        thread = threading.Thread(target=lambda: result.update(found=StackStatistics.from_chunks(chunks)))
         thread.start()
         victim = _wait_for_mark(tmp_path, workers)
         os.kill(victim, signal.SIGKILL)
@@ -240,7 +240,7 @@ def test_a_killed_worker_changes_nothing(people, tmp_path):
     readers = [int(mark.name.split("-")[1]) for mark in tmp_path.iterdir()]
     assert len(readers) > len(blocks), "the worker died before or after the work, not in the middle"
     assert victim in readers
-    expected = statistics_from_chunks(dask_chunks(y, da.from_array(H, chunks=(rows, K)), sensitive_features=sex))
+    expected = StackStatistics.from_chunks(dask_chunks(y, da.from_array(H, chunks=(rows, K)), sensitive_features=sex))
     for name in ("weight", "mean_h", "mean_y", "gram", "cross", "set_h"):
         np.testing.assert_allclose(getattr(result["found"], name), getattr(expected, name), atol=1e-10)
 

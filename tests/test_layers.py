@@ -11,11 +11,11 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_csv", "_extras", "_html", "_validation", "_version", "exceptions")
+BASE = ("_columns", "_csv", "_extras", "_html", "_rows", "_validation", "_version", "exceptions")
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
     "chunks": (),
-    "metrics": ("chunks",),
+    "metrics": (),
     "identify": ("chunks", "metrics"),
     "quantify": ("chunks", "metrics", "identify"),
     "optimize": CORE_LAYERS,

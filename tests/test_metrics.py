@@ -1,13 +1,16 @@
 """Measures of fairness and accuracy: against Fairlearn, scikit-learn and plain loops."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fairlearn import metrics as fairlearn_metrics
 from sklearn import metrics as sklearn_metrics
 
 import fairfrontier as ff
-from fairfrontier.metrics import MEASURES, build_contrasts, cell_sums
-from fairfrontier.metrics import _cells as cells
+from fairfrontier._rows import Rows
+from fairfrontier.metrics import MEASURES
+from fairfrontier.metrics._sums import cell_sums
 
 from . import reference
 
@@ -222,8 +225,7 @@ class TestCellSums:
     @pytest.mark.parametrize("n_groups", [2, 20, 40, 500])
     def test_few_and_many_cells_against_a_loop(self, n_groups, threshold, weighted):
         y, group, scores, weight = problem(n_groups, 16, n=3000, k=30, weighted=weighted)
-        attribute = ff._validation.attributes(group, 3000)
-        partition = build_contrasts("demographic_parity", label=y == 1, attributes=attribute).cells
+        partition = Rows.validated(y == 1, scores, group).cells(labelled=True)
         sums = cell_sums(scores, partition, threshold=threshold, weight=weight).outcome
         outcome = scores if threshold is None else scores > threshold
         outcome = outcome * (1.0 if weight is None else weight[:, None])
@@ -235,8 +237,7 @@ class TestCellSums:
         rng = np.random.default_rng(n + k)
         scores = rng.random((n, k), dtype=np.float32)
         codes = rng.integers(0, 3, n)
-        attribute = ff._validation.Attribute("g", codes, (0, 1, 2))
-        partition = cells.Cells.from_rows(None, [attribute])
+        partition = Rows.validated(None, scores, codes).cells(labelled=False)
         expected = np.array([(scores[partition.codes == c] > 0.5).sum(axis=0) for c in range(partition.n_cells)])
         wide = np.empty((n, 2 * k), dtype=np.float32)
         wide[:, ::2] = scores
@@ -260,11 +261,10 @@ class TestCellSums:
 
     def test_sums_of_parts_add_up(self):
         y, group, scores, weight = problem(3, 18, n=1000, weighted=True)
-        attribute = ff._validation.attributes(group, 1000)[0]
-        partition = cells.Cells.from_rows(y == 1, [attribute])
+        partition = Rows.validated(y == 1, scores, group).cells(labelled=True)
         whole = cell_sums(scores, partition, threshold=0.5, weight=weight)
         parts = 0.0
         for rows in (slice(0, 300), slice(300, 1000)):
-            part = cells.Cells(partition.codes[rows], partition.label, partition.groups, partition.attributes)
+            part = replace(partition, codes=partition.codes[rows])
             parts = parts + cell_sums(scores[rows], part, threshold=0.5, weight=weight[rows]).outcome
         np.testing.assert_allclose(parts, whole.outcome, rtol=1e-12)

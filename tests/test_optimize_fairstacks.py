@@ -24,6 +24,8 @@ from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, 
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.optimize._folds import assign_folds, train_test
 
+from .stacking import measured
+
 N = 400
 
 
@@ -299,12 +301,8 @@ class TestBaseModels:
     def test_the_stack_sees_out_of_fold_predictions(self, rows):
         model = FairStacksClassifier(MODELS, alpha=5.0, cv=4, random_state=3)
         model.fit(rows["X"], rows["y"], sensitive_features=rows["sex"])
-        from fairfrontier._validation import attributes
-        from fairfrontier.metrics._contrasts import build_contrasts
-
-        contrasts = build_contrasts("demographic_parity", label=rows["y"] == 1, attributes=attributes(rows["sex"], N))
         H = np.empty((N, 4))
-        for train, test in train_test(assign_folds(contrasts, 4, 3)):
+        for train, test in train_test(assign_folds(*measured(rows["y"] == 1, rows["sex"]), 4, 3)):
             for j, (_, estimator) in enumerate(MODELS):
                 fitted = clone(estimator).fit(rows["X"][train], rows["y"][train])
                 method = fitted.decision_function if j == 1 else lambda Z, f=fitted: f.predict_proba(Z)[:, 1]

@@ -1,6 +1,7 @@
 """Logistic and hinge stacks against cvxpy (Clarabel), and their certificates."""
 
 import warnings
+from dataclasses import replace
 
 import cvxpy as cp
 import numpy as np
@@ -8,13 +9,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairStacksClassifier
-from fairfrontier._validation import attributes
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
-from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize._data import StackData
-from fairfrontier.optimize._newton import LogisticSolver
-from fairfrontier.optimize._problem import ConstrainedProblem
-from fairfrontier.optimize._qp import HingeSolver
+from fairfrontier.optimize._losses import HingeSolver, LogisticSolver
+
+from .stacking import Stacking
 
 
 def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=False, offset=0.0):
@@ -22,9 +20,8 @@ def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=
     group = rng.integers(0, groups, n)
     label = rng.random(n) < 0.3 + 0.4 * group / groups
     H = label[:, None] * rng.uniform(0.2, 0.6, k) + 0.2 * group[:, None] + rng.normal(0, 0.4, (n, k)) + offset
-    contrasts = build_contrasts(fairness, label=label, attributes=attributes(group, n))
     weight = rng.uniform(0.1, 2.0, n) if weighted else None
-    return StackData(H, label.astype(float), contrasts, 0.5, weight)
+    return Stacking(H, label.astype(float), group, fairness, weight)
 
 
 def by_cvxpy(data, loss, alpha, scale, target):
@@ -53,7 +50,7 @@ def objective(data, loss, alpha, w, constant, scale=1.0):
 
 
 def solve(data, loss, alpha, scale, shares):
-    problem = ConstrainedProblem(data, alpha, scale)
+    problem = data.constrained(alpha, scale)
     if loss == "log":
         solver = LogisticSolver(problem)
         start = solver.unconstrained()
@@ -101,25 +98,24 @@ def test_unconstrained_logistic_stack_is_scikit_learns():
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_degenerate_collections(loss):
     data = rows(3, n=40)
-    twice = StackData(np.column_stack([data.H, data.H]), data.y, data.contrasts)
+    twice = replace(data, H=np.column_stack([data.H, data.H]))
     one, two = solve(data, loss, 1.0, np.ones(4), [1.0, 0.0]), solve(twice, loss, 2.0, np.ones(8), [1.0, 0.0])
     np.testing.assert_allclose(two.weights[:, :4] + two.weights[:, 4:], one.weights, atol=1e-6)
     many = rows(4, n=30, k=60)
     assert solve(many, loss, 1.0, np.ones(60), [1.0, 0.0, -1.0]).kkt.max() < 1e-6
-    codes = data.contrasts.cells.attributes[0].codes
     unbiased = data.H.copy()
     for g in (0, 1):
-        unbiased[codes == g] -= unbiased[codes == g].mean(axis=0)
-    flat = StackData(unbiased, data.y, data.contrasts)
+        unbiased[data.group == g] -= unbiased[data.group == g].mean(axis=0)
+    flat = replace(data, H=unbiased)
     path = solve(flat, loss, 1.0, np.ones(4), [1.0, 0.0])
     np.testing.assert_allclose(path.weights[0], path.weights[1], atol=1e-7)
     with pytest.raises(InfeasibleError, match="some stack of these models has"):
-        ConstrainedProblem(flat, 1.0, np.ones(4)).constraint_values(np.array([0.1]))
+        flat.constrained(1.0, np.ones(4)).constraint_values(np.array([0.1]))
 
 
 def test_separable_labels_without_a_ridge_stay_finite():
     data = rows(5)
-    separable = StackData(np.column_stack([data.H, data.y]), data.y, data.contrasts)
+    separable = replace(data, H=np.column_stack([data.H, data.y]))
     path = solve(separable, "log", 1e-6, np.ones(5), [1.0, 0.0])
     assert np.isfinite(path.weights).all()
     scores = separable.H @ path.weights[0] + path.intercept[0]
@@ -127,7 +123,7 @@ def test_separable_labels_without_a_ridge_stay_finite():
 
 
 def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
-    problem = ConstrainedProblem(rows(6), 1.0, np.ones(4))
+    problem = rows(6).constrained(1.0, np.ones(4))
     start = LogisticSolver(problem).unconstrained()
     solver = LogisticSolver(problem, tolerance=1e-9, max_iterations=1)
     message = r"loss='log' stopped with a KKT residual of 0\.\d+, above the tolerance 1e-09, after 1 iterations: use"
@@ -137,7 +133,7 @@ def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
 
 
 def test_a_stopped_interior_point_method_warns_too():
-    solver = HingeSolver(ConstrainedProblem(rows(7), 1.0, np.ones(4)), max_iterations=3)
+    solver = HingeSolver(rows(7).constrained(1.0, np.ones(4)), max_iterations=3)
     message = r"loss='hinge' stopped with a KKT residual of .*, above the tolerance 1e-06, after 3 iterations"
     with pytest.warns(ConvergenceWarning, match=message):
         solver.path(np.zeros((1, 1)))

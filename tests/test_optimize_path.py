@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairfrontier._validation import attributes
 from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
-from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize import StackStatistics, solve_stack
+from fairfrontier.optimize import solve_stack
 from fairfrontier.optimize._ridge_path import RidgeFactor, paper_penalties, signed_targets
+
+from .stacking import Stacking
 
 TIGHT = {"tol_gap_abs": 1e-13, "tol_gap_rel": 1e-13, "tol_feas": 1e-13}
 
@@ -31,13 +31,16 @@ class Problem:
         self.H = signal + rng.normal(0, spread, (n, k)) + rng.normal(0, 1, k)
         self.weight = rng.uniform(0.2, 3.0, n) if weighted else None
         self.fairness = fairness
-        self.contrasts = build_contrasts(fairness, label=self.label, attributes=attributes(self.group, n))
         self.C = self._contrast_vectors()
         self.restat()
 
     def restat(self):
-        self.statistics = StackStatistics.from_arrays(self.H, self.y, self.contrasts, self.weight)
+        self.statistics = self.stacking().statistics()
         return self
+
+    def stacking(self, H=None, y=None, **options):
+        H, y = self.H if H is None else H, self.y if y is None else y
+        return Stacking(H, y, self.group, self.fairness, self.weight, **options)
 
     def _contrast_vectors(self):
         w = np.ones(len(self.y)) if self.weight is None else self.weight
@@ -203,7 +206,7 @@ def test_units_do_not_matter():
     small = RidgeFactor(problem.statistics, np.ones(7)).at(1.0)
     tau = 0.4 * np.abs(small.b0).max()
     for unit in (1e-6, 1e7):
-        large = StackStatistics.from_arrays(problem.H * unit, problem.y * unit, problem.contrasts)
+        large = problem.stacking(problem.H * unit, problem.y * unit, regression=True).statistics()
         solution = RidgeFactor(large, np.ones(7)).at(unit**2)
         np.testing.assert_allclose(solution.target_for_tau(tau * unit) / unit, small.target_for_tau(tau), atol=1e-9)
 
@@ -253,7 +256,7 @@ def test_paper_grid_and_signed_targets():
 class TestDegenerate:
     def test_duplicated_models_predict_as_one(self):
         problem = Problem(30, k=4)
-        twice = StackStatistics.from_arrays(np.column_stack([problem.H, problem.H]), problem.y, problem.contrasts)
+        twice = problem.stacking(np.column_stack([problem.H, problem.H])).statistics()
         for alpha in (0.0, 1.0):
             for tau in (0.0, 0.02, np.inf):
                 # A pair shares its weight, so a ridge counts half for each.
@@ -266,7 +269,7 @@ class TestDegenerate:
     def test_collinear_models_without_a_ridge(self):
         problem = Problem(31, k=4)
         mixed = np.column_stack([problem.H, problem.H @ [0.5, 0.5, 0, 0], problem.H @ [0, 1, 1, -1]])
-        more = StackStatistics.from_arrays(mixed, problem.y, problem.contrasts)
+        more = problem.stacking(mixed).statistics()
         for tau in (0.0, 0.05):
             one, two = (solve_stack(s, alpha=0.0, tau=tau) for s in (problem.statistics, more))
             np.testing.assert_allclose(
@@ -326,11 +329,11 @@ class TestDegenerate:
 
     def test_constant_models_and_a_constant_target(self):
         problem = Problem(37, k=2)
-        flat = StackStatistics.from_arrays(np.ones((120, 2)), problem.y, problem.contrasts)
+        flat = problem.stacking(np.ones((120, 2))).statistics()
         path = solve_stack(flat, alpha=0.0, tau=0.0)
         assert np.all(path.weights == 0)
         assert path.intercept[0] == pytest.approx(problem.y.mean())
-        same = StackStatistics.from_arrays(problem.H, np.full(120, 0.3), problem.contrasts)
+        same = problem.stacking(y=np.full(120, 0.3), regression=True).statistics()
         path = solve_stack(same, alpha=0.0, target=[0.1])
         assert path.score_bias[0] == pytest.approx(0.1)
         assert path.kkt[0] < 1e-9

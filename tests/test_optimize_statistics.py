@@ -1,5 +1,6 @@
 """Moments are sums over rows; the exact decision path is what a loop over targets finds; folds hold every group."""
 
+from dataclasses import replace
 from functools import reduce
 
 import numpy as np
@@ -9,23 +10,21 @@ from hypothesis import strategies as st
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from fairfrontier import taf_curve
-from fairfrontier._validation import attributes
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import StackStatistics
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._decision_path import decision_path
 from fairfrontier.optimize._folds import assign_folds, train_test
+
+from .stacking import Stacking, measured
 
 
 def rows(seed, *, n=200, k=5, groups=3, fairness="equalized_odds", weighted=True, offset=50.0):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, groups, n)
     label = rng.random(n) < 0.4
-    contrasts = build_contrasts(fairness, label=label, attributes=attributes(group, n))
     weight = rng.uniform(0.0, 2.0, n) if weighted else None
     H = rng.normal(offset, 1.0, (n, k)) + label[:, None] + 0.3 * group[:, None]
-    return StackData(H, label.astype(float), contrasts, 0.5, weight), group
+    return Stacking(H, label.astype(float), group, fairness, weight), group
 
 
 def assert_same(a, b, rtol=1e-10):
@@ -46,31 +45,6 @@ class TestStatistics:
         np.testing.assert_allclose(found.gram, (centred * w[:, None]).T @ centred)
         np.testing.assert_allclose(found.cross, centred.T @ (w * (y - w @ y / w.sum())))
         assert found.y_square == pytest.approx(w @ (y - w @ y / w.sum()) ** 2)
-
-    @pytest.mark.parametrize("weighted", [False, True])
-    def test_group_covariances_are_additive_and_give_the_variance_of_any_stack(self, weighted):
-        data, _ = rows(3, weighted=weighted)
-        order = np.argsort(data.contrasts.cells.codes, kind="stable")  # so that chunks miss groups
-        whole = StackStatistics.from_arrays(data.H, data.y, data.contrasts, data.weight, covariances=True)
-        parts = [data.rows(chunk) for chunk in np.array_split(order, 7)]
-        chunks = [StackStatistics.from_arrays(p.H, p.y, p.contrasts, p.weight, covariances=True) for p in parts]
-        total = StackStatistics.from_chunks(chunks)
-        stacks = np.random.default_rng(0).normal(size=(4, 5))
-        w = np.ones(len(data.y)) if data.weight is None else data.weight
-        for s, of_set in enumerate(data.contrasts.membership):
-            inside = of_set[data.contrasts.cells.codes]
-            expected = np.cov(data.H[inside].T, aweights=w[inside], ddof=0)
-            np.testing.assert_allclose(whole.groups.scatter[s] / whole.groups.weight[s], expected, atol=1e-10)
-            np.testing.assert_allclose(total.groups.scatter[s], whole.groups.scatter[s], atol=1e-8)
-            np.testing.assert_allclose(
-                total.groups.variance(stacks)[:, s], np.diag(stacks @ expected @ stacks.T), rtol=1e-8
-            )
-        some = np.array([3, 1])
-        np.testing.assert_allclose(
-            whole.take(some).groups.variance(stacks[:, :2]), whole.groups.variance(stacks[:, :2] @ np.eye(5)[some])
-        )
-        assert data.statistics().groups is None
-        assert (data.statistics() + whole).groups is None
 
     @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("fairness", ["demographic_parity", "equal_opportunity", "equalized_odds"])
@@ -102,22 +76,22 @@ class TestStatistics:
         order = np.random.default_rng(seed).permutation(200) if shuffle else np.arange(200)
         parts = [data.rows(part).statistics() for part in np.split(order, sorted(cuts))]
         whole = data.statistics()
-        assert_same(StackStatistics.from_chunks(parts), whole)
-        assert_same(StackStatistics.from_chunks(reversed(parts)), whole)
+        assert_same(StackStatistics.total(parts), whole)
+        assert_same(StackStatistics.total(reversed(parts)), whole)
         tree = reduce(lambda a, b: b + a, parts)
         assert_same(tree, whole)
 
     def test_weights_are_repetitions(self):
         data, _ = rows(2, weighted=False)
         times = np.random.default_rng(0).integers(0, 4, 200)
-        weighted = StackData(data.H, data.y, data.contrasts, 0.5, times.astype(float))
+        weighted = replace(data, weight=times.astype(float))
         assert_same(weighted.statistics(), data.rows(np.repeat(np.arange(200), times)).statistics())
 
     def test_far_from_zero_no_digits_are_lost(self):
         data, _ = rows(3, offset=1e6, weighted=False)
-        near = StackData(data.H - 1e6, data.y, data.contrasts)
+        near = replace(data, H=data.H - 1e6)
         parts = [data.rows(part).statistics() for part in np.array_split(np.arange(200), 7)]
-        for found in (data.statistics(), StackStatistics.from_chunks(parts)):
+        for found in (data.statistics(), StackStatistics.total(parts)):
             np.testing.assert_allclose(found.gram, near.statistics().gram, rtol=1e-7)
             np.testing.assert_allclose(found.cross, near.statistics().cross, rtol=1e-6)
 
@@ -125,13 +99,13 @@ class TestStatistics:
         data, _ = rows(4, n=900_000)
         found = data.statistics()
         parts = [data.rows(part).statistics() for part in np.split(np.arange(900_000), 3)]
-        assert_same(StackStatistics.from_chunks(parts), found)
+        assert_same(StackStatistics.total(parts), found)
         np.testing.assert_allclose(found.gram / found.weight, np.cov(data.H.T, aweights=data.weight, ddof=0), rtol=1e-9)
 
     def test_single_precision_is_summed_in_double(self):
         data, _ = rows(5, offset=0.0)
-        single = StackData(data.H.astype(np.float32), data.y, data.contrasts, 0.5, data.weight)
-        double = StackData(single.H.astype(np.float64), data.y, data.contrasts, 0.5, data.weight)
+        single = replace(data, H=data.H.astype(np.float32))
+        double = replace(data, H=single.H.astype(np.float64))
         assert_same(single.statistics(), double.statistics(), rtol=1e-12)
         assert single.statistics().gram.dtype == np.float64
 
@@ -140,7 +114,7 @@ class TestStatistics:
         some = np.array([3, 0])
         assert_same(
             data.statistics().take(some),
-            StackData(data.H[:, some], data.y, data.contrasts, 0.5, data.weight).statistics(),
+            replace(data, H=data.H[:, some]).statistics(),
         )
 
     def test_what_does_not_belong_together_is_refused(self):
@@ -149,14 +123,13 @@ class TestStatistics:
             data.statistics() + other.statistics()
         with pytest.raises(InvalidInputError, match="those of the same models; got 5 and 2 models"):
             data.statistics() + data.statistics().take(np.array([0, 1]))
-        with pytest.raises(InvalidInputError, match="chunks must hold at least one part; got none"):
-            StackStatistics.from_chunks([])
+        with pytest.raises(InvalidInputError, match="parts must hold at least one part; got none"):
+            StackStatistics.total([])
 
 
-def brute_force(base, slope, contrasts, positions, weight, threshold=0.5):
+def brute_force(base, slope, codes, contrasts, positions, weight, threshold=0.5):
     """Accuracy and rates of the decisions at each position, by their definition."""
-    codes = contrasts.cells.codes
-    label = contrasts.cells.label[codes]
+    label = contrasts.label[codes]
     members = contrasts.membership[:, codes] * weight
     accuracy, rates = [], []
     for s in positions:
@@ -172,26 +145,26 @@ class TestDecisionPath:
     def setup_rows(self, seed, kind, groups=2, n=300):
         rng = np.random.default_rng(seed)
         group, label = rng.integers(0, groups, n), rng.random(n) < 0.4
-        contrasts = build_contrasts("demographic_parity", label=label, attributes=attributes(group, n))
+        cells = measured(label, group)
         if kind == "heavy ties":  # exact in binary, so that a loop meets the crossings themselves
             return (
                 rng.choice([-0.5, 0.0, 0.25, 0.5, 1.0, 1.5], n),
                 rng.choice([-1.0, -0.5, 0.0, 0.5, 2.0], n),
-                contrasts,
+                *cells,
             )
-        return rng.normal(0.5, 0.3, n), rng.normal(0.0, 0.4, n), contrasts
+        return rng.normal(0.5, 0.3, n), rng.normal(0.0, 0.4, n), *cells
 
     @pytest.mark.parametrize("weighted", [False, True])
     @pytest.mark.parametrize("kind", ["continuous", "heavy ties"])
     def test_equals_brute_force_at_ten_thousand_targets(self, kind, weighted):
-        base, slope, contrasts = self.setup_rows(0, kind)
+        base, slope, *cells = self.setup_rows(0, kind)
         rng = np.random.default_rng(1)
         weight = rng.uniform(0.1, 2.0, len(base)) if weighted else np.ones(len(base))
-        path = decision_path(base, slope, contrasts, low=-2.0, high=1.0, sample_weight=weight if weighted else None)
+        path = decision_path(base, slope, *cells, low=-2.0, high=1.0, sample_weight=weight if weighted else None)
         grid = np.sort(rng.uniform(-2.0, 1.0, 10_000))
         if kind == "heavy ties":
             grid = np.sort(np.concatenate([rng.integers(-128, 65, 9_000) / 64, grid[:1_000]]))
-        accuracy, rates = brute_force(base, slope, contrasts, grid, weight)
+        accuracy, rates = brute_force(base, slope, *cells, grid, weight)
         # Every decision vector of the grid is a state of the path, in the same order.
         seen = np.column_stack([accuracy, rates])
         states = np.column_stack([path.accuracy, path.rates])
@@ -201,7 +174,7 @@ class TestDecisionPath:
                 at += 1
             assert at < len(states), "a decision of the grid is no state of the path"
         # And every state is attained where it says.
-        accuracy, rates = brute_force(base, slope, contrasts, path.position, weight)
+        accuracy, rates = brute_force(base, slope, *cells, path.position, weight)
         np.testing.assert_allclose(path.accuracy, accuracy, atol=1e-10)
         np.testing.assert_allclose(path.rates, rates, atol=1e-10)
         assert np.all(np.diff(path.position) >= 0)
@@ -214,25 +187,25 @@ class TestDecisionPath:
         rng = np.random.default_rng(seed)
         group = np.concatenate([np.arange(groups), rng.integers(0, groups, n - groups)])
         label = rng.random(n) < 0.5
-        contrasts = build_contrasts("demographic_parity", label=label, attributes=attributes(group, n))
+        cells = measured(label, group)
         base, slope = rng.integers(-2, 5, n) / 4, rng.integers(-2, 3, n) / 2
-        path = decision_path(base, slope, contrasts, low=-1.0, high=1.0)
+        path = decision_path(base, slope, *cells, low=-1.0, high=1.0)
         grid = np.arange(-64, 65) / 64
-        accuracy, rates = brute_force(base, slope, contrasts, grid, np.ones(n))
+        accuracy, rates = brute_force(base, slope, *cells, grid, np.ones(n))
         states = {tuple(row.round(9)) for row in np.column_stack([path.accuracy, path.rates])}
         assert {tuple(row.round(9)) for row in np.column_stack([accuracy, rates])} <= states
-        accuracy, rates = brute_force(base, slope, contrasts, path.position, np.ones(n))
+        accuracy, rates = brute_force(base, slope, *cells, path.position, np.ones(n))
         np.testing.assert_allclose(path.accuracy, accuracy, atol=1e-12)
         np.testing.assert_allclose(path.rates, rates, atol=1e-12)
 
     @pytest.mark.parametrize("groups", [2, 4])
     def test_its_frontier_dominates_that_of_any_grid(self, groups):
         for seed in range(5):
-            base, slope, contrasts = self.setup_rows(seed, "continuous", groups=groups)
-            points = decision_path(base, slope, contrasts, low=-1.0, high=1.0).points()
+            base, slope, *cells = self.setup_rows(seed, "continuous", groups=groups)
+            points = decision_path(base, slope, *cells, low=-1.0, high=1.0).points()
             exact = points.frontier()
             for size in (20, 1000):
-                accuracy, rates = brute_force(base, slope, contrasts, np.linspace(-1, 1, size), np.ones(len(base)))
+                accuracy, rates = brute_force(base, slope, *cells, np.linspace(-1, 1, size), np.ones(len(base)))
                 gap = rates.max(axis=1) - rates.min(axis=1)
                 grid = taf_curve(1 - gap, accuracy)
                 levels = np.concatenate([grid.fairness, exact.fairness, np.linspace(0, 1, 101)])
@@ -241,16 +214,16 @@ class TestDecisionPath:
             assert points.names[0].startswith("s=")
 
     def test_no_row_moves(self):
-        base, _, contrasts = self.setup_rows(0, "continuous")
-        path = decision_path(base, np.zeros(len(base)), contrasts, low=-1.0, high=1.0)
+        base, _, *cells = self.setup_rows(0, "continuous")
+        path = decision_path(base, np.zeros(len(base)), *cells, low=-1.0, high=1.0)
         assert len(path) == 1
         assert path.position.tolist() == [-1.0]
 
     def test_a_score_on_the_threshold_is_decision_zero(self):
         label, group = np.array([True, False, True, False]), np.array([0, 0, 1, 1])
-        contrasts = build_contrasts("demographic_parity", label=label, attributes=attributes(group, 4))
+        cells = measured(label, group)
         base = np.full(4, 0.5)
-        path = decision_path(base, np.array([1.0, -1.0, 0.0, 1.0]), contrasts, low=-1.0, high=1.0)
+        path = decision_path(base, np.array([1.0, -1.0, 0.0, 1.0]), *cells, low=-1.0, high=1.0)
         # Below 0 only the falling row decides 1, at 0 none, above 0 the rising ones.
         assert path.rates.tolist() == [[0.5, 0.0], [0.0, 0.0], [0.5, 0.5]]
         assert path.position.tolist() == [-1.0, 0.0, 0.5]
@@ -258,9 +231,6 @@ class TestDecisionPath:
 
 
 class TestFolds:
-    def contrasts(self, group, label, fairness="demographic_parity"):
-        return build_contrasts(fairness, label=label, attributes=attributes(group, len(label)))
-
     @settings(deadline=None, max_examples=50)
     @given(seed=st.integers(0, 10_000), folds=st.integers(2, 6))
     def test_every_fold_holds_every_set_that_is_large_enough(self, seed, folds):
@@ -268,12 +238,12 @@ class TestFolds:
         group = np.repeat(["a", "b", "c"], [folds, folds + 3, 40])
         label = np.concatenate([np.arange(len(group)) % 2 == 0])
         order = rng.permutation(len(group))
-        contrasts = self.contrasts(group[order], label[order])
-        found = assign_folds(contrasts, folds, seed)
+        contrasts = measured(label[order], group[order])
+        found = assign_folds(*contrasts, folds, seed)
         assert np.bincount(found).min() >= len(group) // folds
         for g in "abc":
             assert set(found[group[order] == g]) == set(range(folds))
-        assert np.array_equal(found, assign_folds(contrasts, folds, seed))
+        assert np.array_equal(found, assign_folds(*contrasts, folds, seed))
 
     @settings(deadline=None, max_examples=80)
     @given(seed=st.integers(0, 10_000))
@@ -284,8 +254,8 @@ class TestFolds:
         sex = np.where(rng.permutation(n) < 6, "f", "m")
         race = rng.choice(["a", "b", "c"], n)
         race[rng.permutation(n)[:18]] = np.repeat(["a", "b", "c"], 6)
-        contrasts = self.contrasts({"sex": sex, "race": race}, rng.random(n) < 0.5)
-        found = assign_folds(contrasts, 5, seed)
+        contrasts = measured(rng.random(n) < 0.5, {"sex": sex, "race": race})
+        found = assign_folds(*contrasts, 5, seed)
         for values in (sex, race):
             for g in np.unique(values):
                 if (values == g).sum() >= 5:
@@ -294,7 +264,7 @@ class TestFolds:
     def test_labels_are_balanced(self):
         rng = np.random.default_rng(0)
         group, label = rng.integers(0, 2, 1000), rng.random(1000) < 0.1
-        found = assign_folds(self.contrasts(group, label), 5, 0)
+        found = assign_folds(*measured(label, group), 5, 0)
         counts = [np.bincount(found[(group == g) & label], minlength=5) for g in (0, 1)]
         assert max(np.ptp(count) for count in counts) <= 1
 
@@ -306,11 +276,11 @@ class TestFolds:
 
     def test_splitters_and_lists_of_splits(self):
         group, label = np.arange(20) % 2, np.arange(20) % 3 == 0
-        contrasts = self.contrasts(group, label)
+        contrasts = measured(label, group)
         splitter = KFold(4)
         expected = np.repeat(np.arange(4), 5)
-        assert np.array_equal(assign_folds(contrasts, splitter), expected)
-        assert np.array_equal(assign_folds(contrasts, list(splitter.split(group))), expected)
+        assert np.array_equal(assign_folds(*contrasts, splitter), expected)
+        assert np.array_equal(assign_folds(*contrasts, list(splitter.split(group))), expected)
 
     @pytest.mark.parametrize(
         ("cv", "error", "message"),
@@ -344,6 +314,6 @@ class TestFolds:
     )
     def test_bad_input(self, cv, error, message):
         group = (np.arange(20) < 3).astype(int)
-        contrasts = self.contrasts(group, np.arange(20) % 2 == 0)
+        contrasts = measured(np.arange(20) % 2 == 0, group)
         with pytest.raises(error, match=message):
-            assign_folds(contrasts, cv, 0)
+            assign_folds(*contrasts, cv, 0)

@@ -1,21 +1,21 @@
 """Cross-validation against the obvious loop, family scales, the placing of points, and Proposition 1."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
-from fairfrontier._validation import attributes
-from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import solve_stack
-from fairfrontier.optimize._cross_validation import RowsValidation
-from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
 from fairfrontier.optimize._folds import assign_folds, train_test
 from fairfrontier.optimize._ridge_path import RidgeFactor, paper_penalties
 from fairfrontier.optimize._tuning import RAY, place, tune
 from fairfrontier.quantify import StepWeight
+
+from .stacking import Stacking
 
 
 def rows(seed=0, *, n=240, k=6, groups=2, weighted=False, fairness="demographic_parity", regression=False):
@@ -24,19 +24,18 @@ def rows(seed=0, *, n=240, k=6, groups=2, weighted=False, fairness="demographic_
     label = rng.random(n) < 0.3 + 0.3 * group / groups
     y = rng.random(n) * 0.3 + 0.5 * label if regression else label.astype(float)
     H = 0.5 * y[:, None] + 0.15 * group[:, None] + rng.normal(0, 0.3, (n, k))
-    contrasts = build_contrasts(fairness, label=None if regression else label, attributes=attributes(group, n))
     weight = rng.uniform(0.5, 2.0, n) if weighted else None
-    return StackData(H, y, contrasts, None if regression else 0.5, weight), group
+    return Stacking(H, y, group, fairness, weight, regression), group
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fairness", ["demographic_parity", "equalized_odds"])
 def test_out_of_fold_values_are_those_of_the_obvious_loop(fairness, weighted):
     data, group = rows(fairness=fairness, weighted=weighted)
-    folds = assign_folds(data.contrasts, 4, 0)
+    folds = assign_folds(data.codes, data.contrasts, 4, 0)
     scale = np.array([1.0, 1.0, 0.2, 0.2, 3.0, 1.0])
     alphas, shares = np.array([0.5, 20.0]), np.array([1.0, 0.3, -0.8])
-    validation = RowsValidation(data, folds)
+    validation = data.cross_validation(folds)
     trials = validation.trials(scale, alphas)
     found = validation.values(trials, lambda solution: shares[:, None] * solution.b0)
     for i, alpha in enumerate(alphas):
@@ -57,22 +56,22 @@ def test_out_of_fold_values_are_those_of_the_obvious_loop(fairness, weighted):
 
 def test_models_left_out_are_as_if_they_were_not_there():
     data, _ = rows(1)
-    folds = assign_folds(data.contrasts, 3, 0)
+    folds = assign_folds(data.codes, data.contrasts, 3, 0)
     some = np.array([0, 2, 5])
     scale = np.full(6, np.inf)
     scale[some] = [1.0, 2.0, 0.5]
-    part = StackData(data.H[:, some], data.y, data.contrasts)
+    part = replace(data, H=data.H[:, some])
     found, expected = (
         one.values(one.trials(s, np.array([3.0])), lambda solution: RAY[:, None] * solution.b0)[0]
-        for one, s in ((RowsValidation(data, folds), scale), (RowsValidation(part, folds), scale[some]))
+        for one, s in ((data.cross_validation(folds), scale), (part.cross_validation(folds), scale[some]))
     )
     np.testing.assert_allclose(found.rates, expected.rates, atol=1e-12)
 
 
 def test_training_moments_of_every_fold_are_recomputed():
     data, _ = rows(2, weighted=True, groups=3)
-    folds = assign_folds(data.contrasts, 5, 0)
-    validation = RowsValidation(data, folds)
+    folds = assign_folds(data.codes, data.contrasts, 5, 0)
+    validation = data.cross_validation(folds)
     for found, (train, _) in zip(validation.train, train_test(folds), strict=True):
         expected = data.rows(train).statistics()
         np.testing.assert_allclose(found.gram, expected.gram, rtol=1e-10, atol=1e-10)
@@ -84,10 +83,10 @@ def test_training_moments_of_every_fold_are_recomputed():
 @pytest.mark.parametrize(("path", "own_ridge"), [("paper", False), ("signed", True), ("signed", False)])
 def test_the_ridge_with_the_best_smoothed_value_is_chosen(path, own_ridge):
     data, _ = rows(3)
-    folds = assign_folds(data.contrasts, 4, 0)
+    folds = assign_folds(data.codes, data.contrasts, 4, 0)
     alphas = np.array([0.1, 1.0, 10.0, 100.0, 1000.0])
     found = tune(
-        RowsValidation(data, folds),
+        data.cross_validation(folds),
         alphas=alphas,
         family_of=np.zeros(6, dtype=np.intp),
         family_scales="cv" if own_ridge or path == "paper" else np.ones(6),
@@ -107,7 +106,7 @@ def test_the_ridge_with_the_best_smoothed_value_is_chosen(path, own_ridge):
         matrix = np.empty((len(data.y), scores[0][1].shape[1]))
         for test, part in scores:
             matrix[test] = part
-        values.append(fauc(data.value(matrix).frontier(), StepWeight(0.8)))
+        values.append(fauc(data.points(matrix).frontier(), StepWeight(0.8)))
     padded = np.array([values[0], *values, values[-1]])
     smooth = (padded[:-2] + 2 * padded[1:-1] + padded[2:]) / 4
     assert found.alpha == alphas[np.flatnonzero(np.isclose(smooth, smooth.max(), rtol=0, atol=1e-12))[-1]]
@@ -119,13 +118,13 @@ def test_evidence_shrinks_a_family_of_noise_and_not_one_of_signal():
     n = 2000
     data, _ = rows(4, n=n, k=3)
     H = np.column_stack([data.H, rng.normal(0.5, 0.3, (n, 40))])
-    statistics = StackData(H, data.y, data.contrasts).statistics()
+    statistics = replace(data, H=H).statistics()
     family_of = np.repeat([0, 1], [3, 40])
     found = evidence_scales(statistics, family_of)
     assert found.scale[-1] > 10 * found.scale[0]
     assert np.prod(np.unique(found.scale)) == pytest.approx(1.0)  # geometric mean of the families
     # Other units of the predictions change the ridge, not what it does.
-    large = StackData(H * 1e5, data.y * 1e5, data.contrasts, None).statistics()
+    large = Stacking(H * 1e5, data.y * 1e5, data.group, regression=True).statistics()
     other = evidence_scales(large, family_of)
     np.testing.assert_allclose(other.scale, found.scale, rtol=1e-6)
     assert other.alpha == pytest.approx(found.alpha * 1e10, rel=1e-6)
@@ -133,8 +132,8 @@ def test_evidence_shrinks_a_family_of_noise_and_not_one_of_signal():
 
 def test_evidence_of_a_perfect_or_hopeless_fit_is_finite():
     data, _ = rows(5)
-    perfect = StackData(np.column_stack([data.y, data.H]), data.y, data.contrasts).statistics()
-    hopeless = StackData(np.ones((240, 4)), data.y, data.contrasts).statistics()
+    perfect = replace(data, H=np.column_stack([data.y, data.H])).statistics()
+    hopeless = replace(data, H=np.ones((240, 4))).statistics()
     for statistics, family_of in ((perfect, np.array([0, 1, 1, 1, 1, 1, 1])), (hopeless, np.array([0, 0, 1, 1]))):
         found = evidence_scales(statistics, family_of)
         assert np.all(np.isfinite(found.scale))
@@ -147,13 +146,11 @@ def test_the_directions_have_the_ridge_that_predicts_the_contrast():
     data, group = rows(7, n=1500, k=3)
     H = np.column_stack([group + rng.normal(0, 0.05, 1500), rng.normal(0.5, 0.3, (1500, 30))])
     family_of = np.repeat([0, 1], [1, 30])
-    penalty = evidence_of_directions(StackData(H, data.y, data.contrasts).statistics(), family_of)
+    penalty = evidence_of_directions(replace(data, H=H).statistics(), family_of)
     assert penalty[1] > 100 * penalty[0]
-    other = evidence_of_directions(StackData(H, rng.permutation(data.y), data.contrasts).statistics(), family_of)
+    other = evidence_of_directions(replace(data, H=H, y=rng.permutation(data.y)).statistics(), family_of)
     np.testing.assert_allclose(other, penalty)
-    np.testing.assert_allclose(
-        evidence_of_directions(StackData(H * 1e3, data.y, data.contrasts).statistics(), family_of), penalty * 1e6
-    )
+    np.testing.assert_allclose(evidence_of_directions(replace(data, H=H * 1e3).statistics(), family_of), penalty * 1e6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -267,7 +264,7 @@ class TestProposition1:
         for tau in (0.0, 0.02, 0.1):
             errors = []
             for k in range(1, 9):
-                path = solve_stack(StackData(data.H[:, :k], data.y, data.contrasts).statistics(), alpha=0.0, tau=tau)
+                path = solve_stack(replace(data, H=data.H[:, :k]).statistics(), alpha=0.0, tau=tau)
                 errors.append(np.mean((data.y - data.H[:, :k] @ path.weights[0] - path.intercept[0]) ** 2))
             assert np.all(np.diff(errors) <= 1e-12)
 

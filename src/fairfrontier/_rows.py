@@ -20,6 +20,8 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 MOST_CELLS = 10_000
 
 Key = tuple[Any, ...]
+# In place of scores, where there are no models yet.
+NO_SCORES = object()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +102,7 @@ class Rows:
         ----------
         y, scores, sensitive_features, sample_weight, fold
             Raw input: `y_true`, `y_preds`, `sensitive_features` and `sample_weight` of `tradeoff_points`, and folds.
-            Without scores (None) there are no models yet.
+            With `NO_SCORES` there are no models yet.
         names : tuple of str, optional
             The models that the scores must be of: matched by name where the scores have names, else by position.
         first_row : int
@@ -115,13 +117,15 @@ class Rows:
         parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "fold": fold}
         validate.same_order(**{target: y, "y_preds": scores, **parts})
         values = None if y is None else validate.column(y, parameter=target)
-        if scores is None:
+        if scores is NO_SCORES:
             predictions = validate.Predictions(np.empty((0 if values is None else len(values), 0)), ())
         else:
             predictions = validate.predictions(scores, classes_of=values if whole else None).aligned(names, first_row)
         n_rows = len(predictions.matrix)
         if values is not None:
             validate.same_length(len(values), target, y_preds=n_rows)
+        if whole and n_rows == 0:
+            raise InvalidInputError(f"{target} must have at least one row; got none")
         attributes: dict[str, NDArray[Any]] = {}
         if sensitive_features is not None or needs_attributes:
             attributes = validate.attribute_columns(sensitive_features)

@@ -87,7 +87,8 @@ class Predictions:
         where = f"in the chunk that begins at row {first_row}" if first_row else "here"
         if len(names) != len(self.names):
             raise InvalidInputError(
-                f"every chunk must have the scores of the same {len(names)} models; got {len(self.names)} columns {where}"
+                f"every chunk must have the scores of the same {len(names)} models; got {len(self.names)} columns "
+                f"{where}"
             )
         if not self.named:
             return Predictions(self.matrix, names)
@@ -95,8 +96,8 @@ class Predictions:
         if missing:
             other = next(name for name in self.names if name not in set(names))
             raise InvalidInputError(
-                f"every chunk must have the scores of the same models; {missing[0]!r} is missing {where}, and {other!r} "
-                "is there instead: name the columns alike in every chunk"
+                f"every chunk must have the scores of the same models; {missing[0]!r} is missing {where}, and "
+                f"{other!r} is there instead: name the columns alike in every chunk"
             )
         position = {name: i for i, name in enumerate(self.names)}
         return Predictions(self.matrix[:, [position[name] for name in names]], names)
@@ -381,7 +382,8 @@ def unit_interval_pairs(
     f, a = _unit_interval(fairness, parameter=parameter), _unit_interval(accuracy, parameter="accuracy")
     if len(f) != len(a):
         raise InvalidInputError(
-            f"{parameter} and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each per model"
+            f"{parameter} and accuracy must be equally long; got {len(f)} and {len(a)} values: give one of each "
+            "per model"
         )
     return f, a
 

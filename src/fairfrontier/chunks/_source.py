@@ -159,7 +159,9 @@ def array_chunks(
     target = validate.column(y, parameter="y_true")
     attributes = validate.attribute_columns(sensitive_features)
     of_rows = {"sample_weight": sample_weight, "fold": fold}
-    optional = {key: validate.column(value, parameter=key) for key, value in of_rows.items() if value is not None}
+    optional: dict[str, Any] = {
+        key: validate.column(value, parameter=key) for key, value in of_rows.items() if value is not None
+    }
     validate.same_length(len(target), y_preds=shape[0], **{key: len(value) for key, value in optional.items()})
     for name, values in attributes.items():
         validate.same_length(len(target), **{f"sensitive_features[{name!r}]": len(values)})

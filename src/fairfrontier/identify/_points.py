@@ -17,7 +17,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._calls import Calls
 from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
-from fairfrontier.metrics._contrasts import Fairness, RowSets
+from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
 
 CONSTANT = "constant"
@@ -220,7 +220,9 @@ def tradeoff_points(
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
     if callable(fairness) or callable(accuracy):
         return called_points(rows, sensitive_features, **options)
-    return points_from_chunks(whole(rows), **options)
+    check_constant_name(rows.names, include_constant)
+    options.pop("include_constant")
+    return points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
 
 
 def points_from_chunks(
@@ -270,10 +272,13 @@ def points_from_chunks(
 def evaluation_rows(
     y_true: Any, y_preds: Any, *, sensitive_features: Any, sample_weight: Any, fairness: Any, accuracy: Any
 ) -> Rows:
-    """Return the validated rows of a call; the parameters are those of `tradeoff_points`."""
+    """Return the validated rows of a call; the parameters are those of `tradeoff_points`.
+
+    Where `fairness` is pairs of masks, these are the attributes of the rows.
+    """
     if y_true is None:
         raise InvalidInputError("y_true must be given: one label per row; got None")
-    return Rows.validated(
+    rows = Rows.validated(
         y_true,
         y_preds,
         sensitive_features,
@@ -281,6 +286,9 @@ def evaluation_rows(
         whole=True,
         needs_attributes=isinstance(fairness, str) or callable(fairness),
     )
+    if isinstance(fairness, str) or callable(fairness):
+        return rows
+    return rows.with_masks(row_masks(fairness, len(rows)))
 
 
 def check_constant_name(names: Sequence[str], include_constant: bool) -> None:
@@ -327,7 +335,7 @@ def called_points(
     # A function's bias is its own, but the accuracy still needs cells; and the other way round.
     named = Calls(rows, sensitive_features, accuracy, threshold)
     found = sum_rows(
-        masks_of_chunks(fairness, whole(rows)),
+        whole(rows),
         fairness="demographic_parity" if callable(fairness) else fairness,
         accuracy="accuracy" if callable(accuracy) else accuracy,
         threshold=threshold,

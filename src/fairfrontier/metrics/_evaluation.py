@@ -19,7 +19,8 @@ def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
     """Return the accuracy measure of a name; functions need all rows at once and are no sums over cells."""
     if callable(accuracy):
         raise InvalidInputError(
-            f"accuracy must be one of {sorted(ACCURACY_MEASURES)} here; got a function, which needs all rows at once"
+            f"accuracy must be one of {sorted(ACCURACY_MEASURES)} where rows come in chunks; got a function, "
+            "which needs all rows at once"
         )
     return ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy")]
 
@@ -42,8 +43,8 @@ class WithMasks:
         n_rows = len(next(iter(self.masks.values())))
         if len(rows) and rows.row.max() >= n_rows:
             raise InvalidInputError(
-                f"fairness must have one boolean per row in every mask; got masks of {n_rows} rows, and row "
-                f"{rows.row.max()} in the table"
+                f"fairness[0][0] must have one boolean per row; got {n_rows}, and row {rows.row.max()} in the table: "
+                "mask the rows of y"
             )
         return rows.with_masks(self.masks)
 
@@ -112,8 +113,8 @@ class Sums:
 def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float | None, sensitive_mode: str) -> Sums:
     """Sum over all rows what fairness and accuracy need.
 
-    The parameters are those of `points_from_chunks`. Where `fairness` is pairs of masks, the rows must have them as their
-    attributes (`Rows.with_masks`).
+    The parameters are those of `points_from_chunks`. Where `fairness` is pairs of masks, the rows must have them as
+    their attributes (`Rows.with_masks`).
     """
     measure = named_accuracy(accuracy)
     threshold = None if measure.regression else checked_threshold(threshold)

@@ -207,7 +207,7 @@ def cell_sums(
     return CellSums(totals, outcome, squared, mean * totals.sum(), _spread(y, mean, weight) * totals.sum())
 
 
-def decision_threshold(scores: NDArray[Any], threshold: float | None) -> float | np.floating[Any] | None:
+def decision_threshold(scores: NDArray[Any], threshold: float | None) -> float | None:
     """Return what scores of their own precision must be above to be above `threshold` in double precision.
 
     NumPy rounds a threshold to the precision of the scores, so that the same score could be decided otherwise beside a
@@ -222,7 +222,9 @@ def decision_threshold(scores: NDArray[Any], threshold: float | None) -> float |
     if threshold is None or scores.dtype not in (np.float16, np.float32):
         return threshold
     rounded = scores.dtype.type(threshold)
-    return rounded if float(rounded) <= threshold else np.nextafter(rounded, scores.dtype.type(-np.inf))
+    if float(rounded) > threshold:
+        rounded = np.nextafter(rounded, scores.dtype.type(-np.inf))
+    return float(rounded)
 
 
 def _spread(y: FloatArray, mean: float, weight: FloatArray | None) -> float:
@@ -243,7 +245,7 @@ class _Outcome:
     """Decisions of the models, or their scores where there is no threshold, block by block."""
 
     scores: NDArray[Any]
-    threshold: float | np.floating[Any] | None
+    threshold: float | None
     names: Sequence[str]
     row: IntArray | None
 

@@ -54,14 +54,29 @@ def as_rows(X: Any) -> Any:
     return X
 
 
+def numbered(k: int) -> tuple[str, ...]:
+    """Return names for `k` models that have none."""
+    return tuple(f"model_{j}" for j in range(k))
+
+
 def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[str, ...]:
     """Return names of `k` columns of predictions: as given, else those of the dataframe, else numbered."""
     if isinstance(estimators, str):
-        return tuple(names) if names is not None else tuple(f"model_{j}" for j in range(k))
+        return tuple(names) if names is not None else numbered(k)
     given = tuple(str(one[0] if isinstance(one, (tuple, list)) else one) for one in estimators)
     if len(given) != k:
         raise InvalidInputError(f"X must have one column for each of the {len(given)} names in estimators; got {k}")
     return given
+
+
+def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
+    """Raise if predictions are not those of the base models, by name."""
+    missing = [name for name in expected if name not in set(names)]
+    if missing:
+        raise InvalidInputError(f"X must hold the predictions of every base model; {missing[0]!r} is missing")
+    unknown = [name for name in names if name not in set(expected)]
+    if unknown:
+        raise InvalidInputError(f"X must hold the predictions of the base models alone; {unknown[0]!r} is none of them")
 
 
 def check_finite(H: NDArray[Any], names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._html import stack_html
-from fairfrontier._rows import Rows
+from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
@@ -165,7 +165,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
                 "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
             )
         options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": False}
-        rows = Rows.validated(y, None, sensitive_features, target="y", **options)
+        rows = Rows.validated(y, NO_SCORES, sensitive_features, target="y", **options)
         validate.same_length(len(rows), "y", X=n_rows)
         return replace(rows, y=self._fit_target(np.asarray(rows.y)))
 
@@ -206,9 +206,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         masked = masks_of_chunks(self.fairness, chunks)
         tuned = isinstance(self.alpha, str)
         data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
-        self.estimators_ = []
+        self.estimators_: list[tuple[str, Any]] = []
         self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
         self.n_features_in_ = len(self.names_)
+        self._has_names = chunks.names != base.numbered(len(chunks.names))
         self._describe(data.moments.keyed)
         self._fit_path(data, None)
         return self
@@ -272,7 +273,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
     def _evaluation_rows(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, fairness: Any
     ) -> tuple[Rows, IntArray, Contrasts]:
-        """Return rows to evaluate the stack on, with the predictions of its base models, their cells and the measure."""
+        """Return rows to evaluate the stack on, with its base models' predictions, their cells and the measure."""
         measure = self._measure(fairness)
         named = isinstance(measure, str)
         options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
@@ -326,15 +327,16 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         validate.refuse_masked(X, parameter="X")
         named = validate.by_name(X) or is_frame(X)
         if named:
-            if is_frame(X):
-                validate_data(self, X, skip_check_array=True, reset=fitting)
             preds = validate.predictions(X)
-            if not is_frame(X):
-                validate_data(self, preds.matrix, skip_check_array=True, reset=fitting)
+            # Where a dataframe was fitted, scikit-learn refuses another order of its columns; a dict has no order.
+            by_column = is_frame(X) and (fitting or hasattr(self, "feature_names_in_"))
+            if not fitting and not by_column and self._has_names:
+                base.check_names(preds.names, self.names_)
+            validate_data(self, X if by_column else preds.matrix, skip_check_array=True, reset=fitting)
         else:
             options: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": False}
             matrix = validate_data(self, X, reset=fitting, **options)
-            preds = validate.Predictions(matrix, tuple(f"model_{j}" for j in range(matrix.shape[1])), named=False)
+            preds = validate.Predictions(matrix, base.numbered(matrix.shape[1]), named=False)
         if fitting:
             self.names_ = base.column_names(self.estimators, preds.names, preds.matrix.shape[1])
             self._has_names = named or not isinstance(self.estimators, str)

@@ -13,9 +13,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation
 from fairfrontier.optimize._folds import train_test
-from fairfrontier.optimize._newton import LogisticSolver
-from fairfrontier.optimize._problem import ConstrainedProblem
-from fairfrontier.optimize._qp import HingeSolver
+from fairfrontier.optimize._losses import ConstrainedProblem, HingeSolver, LogisticSolver
 from fairfrontier.optimize._ridge_path import FairPath, RidgeFactor, RidgeSolution, paper_penalties, signed_targets
 from fairfrontier.optimize._stack_rows import StackRows
 from fairfrontier.optimize._statistics import contrast_matrix

@@ -42,7 +42,7 @@ class OperatingPoint:
         return int(np.argmax((self.points_.accuracy[:-1] - constant) * share))
 
     def _operate(self, index: int) -> None:
-        self.weights_, self.intercept_ = self.path_.weights[index], float(self.path_.intercept[index])
+        self.weights_, self.intercept_ = self.path_.weights[index].copy(), float(self.path_.intercept[index])
         self.target_ = self.path_.target[index]
 
     def _operate_at(self, target: FloatArray) -> None:

@@ -24,7 +24,7 @@ from fairfrontier.identify._points import (
     points_from_sums,
 )
 from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure, constant_outcome
-from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, row_masks
+from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets
 from fairfrontier.metrics._evaluation import sum_rows
 from fairfrontier.metrics._sums import CellSums, decision_threshold
 
@@ -55,8 +55,10 @@ class Sample:
         The models on the data themselves.
     contrasts : Contrasts
         The measure on the cells.
+    order : ndarray of shape (n,)
+        The rows in the order of their cells.
     codes : ndarray of shape (n,)
-        The cell of each row, ascending.
+        The cell of each row in that order, ascending.
     outcome : ndarray of shape (n, k)
         Decisions (as single-precision 0 and 1) or scores, without the constant model, rows sorted by cell.
     error : ndarray of shape (n, k) or None
@@ -71,6 +73,7 @@ class Sample:
 
     points: TradeoffPoints
     contrasts: Contrasts
+    order: IntArray
     codes: IntArray
     outcome: NDArray[Any]
     error: FloatArray | None
@@ -131,9 +134,7 @@ def sample(
     check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
     check_constant_name(rows.names, include_constant)
-    if not isinstance(fairness, str):
-        rows = rows.with_masks(row_masks(fairness, len(rows)))
-    options = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
+    options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
     found = sum_rows(whole(rows), fairness=fairness, **options)
     points = points_from_sums(found, rows.names, include_constant=include_constant)
     measure, contrasts = found.measure, found.contrasts
@@ -147,7 +148,7 @@ def sample(
         outcome = rows.scores[order].astype(np.float64)
     error = (rows.scores[order] - y[order, None]) ** 2 if measure.squared_error else None
     weight = None if rows.weight is None else rows.weight[order]
-    return Sample(points, contrasts, codes[order], outcome, error, y[order], weight, measure)
+    return Sample(points, contrasts, order, codes[order], outcome, error, y[order], weight, measure)
 
 
 def replicates(

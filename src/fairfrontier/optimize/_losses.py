@@ -1,0 +1,275 @@
+"""Losses without a closed form: the constrained problem, Newton's method for the logistic loss, a QP for the hinge."""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import lu_factor, lu_solve
+from scipy.special import expit
+
+from fairfrontier._extras import require
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError, InfeasibleError
+from fairfrontier.optimize._ridge_path import FairPath
+
+# Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
+_ARMIJO = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """A solution: coefficients (k + 1,) of the centred design, the constant last, its KKT residual, its iterations."""
+
+    beta: FloatArray
+    residual: float
+    iterations: int
+
+
+class ConstrainedProblem:
+    """Coefficients (w, constant), the ridge on w, and the constraint Bᵀw = t.
+
+    Parameters
+    ----------
+    H : ndarray of shape (n, k)
+        Predictions of the base models.
+    y : ndarray of shape (n,)
+        The labels as 0 and 1.
+    weight : ndarray of shape (n,) or None
+        Sample weights.
+    contrasts : ndarray of shape (k, m)
+        B = HᵀC, the score bias of each base model on each contrast.
+    alpha : float
+        The ridge: (α/2)·‖Dw‖².
+    scale : ndarray of shape (k,)
+        D.
+    """
+
+    def __init__(
+        self,
+        H: FloatArray,
+        y: FloatArray,
+        weight: FloatArray | None,
+        contrasts: FloatArray,
+        *,
+        alpha: float,
+        scale: FloatArray,
+    ) -> None:
+        self.y, self.contrasts = y, contrasts
+        self.row_weight = np.ones(len(y)) if weight is None else weight
+        # Centred, so that a move of w leaves the level of the scores to the constant alone.
+        self.mean_h = np.average(H, axis=0, weights=weight)
+        self.design = np.column_stack([H - self.mean_h, np.ones(len(y))])
+        self.ridge = np.append(alpha * scale**2, 0.0)
+
+    @property
+    def n_coefficients(self) -> int:
+        return int(self.design.shape[1])
+
+    def scores(self, beta: FloatArray) -> FloatArray:
+        """Return the linear predictor η."""
+        return np.asarray(self.design @ beta)
+
+    @cached_property
+    def _basis(self) -> tuple[FloatArray, FloatArray]:
+        """Return (P, Q) with Bᵀw = t ⇔ Pᵀw = Qᵀt and P orthonormal: contrasts may depend on each other."""
+        left, values, right = np.linalg.svd(self.contrasts, full_matrices=False)
+        keep = values > 1e-12 * max(float(values[0]), 1e-300) if len(values) else np.zeros(0, dtype=bool)
+        keep &= values > 1e-15
+        return left[:, keep], right[keep].T / values[keep]
+
+    @cached_property
+    def constraint_rows(self) -> FloatArray:
+        """The rows of the constraint, shape (r, k + 1)."""
+        rows = self._basis[0].T
+        return np.column_stack([rows, np.zeros(len(rows))])
+
+    def constraint_values(self, target: FloatArray) -> FloatArray:
+        """Return the right-hand side of `constraint_rows` for a target (m,)."""
+        left, right = self._basis
+        values = right.T @ target
+        reached = self.contrasts.T @ (left @ values)
+        if np.abs(reached - target).max() > 1e-8 * max(1.0, float(np.abs(target).max())):
+            raise InfeasibleError(
+                f"target must be a score bias that some stack of these models has; the nearest to {target.tolist()} "
+                f"is {reached.tolist()}"
+            )
+        return np.asarray(values)
+
+    def bias(self, beta: FloatArray) -> FloatArray:
+        """Return the score bias Bᵀw, shape (m,)."""
+        return np.asarray(self.contrasts.T @ beta[:-1])
+
+    def path(self, targets: FloatArray, solved: Sequence[Solved]) -> FairPath:
+        """Return the solutions at targets (p, m) as a path."""
+        beta = np.stack([one.beta for one in solved])
+        bias = beta[:, :-1] @ self.contrasts
+        single = targets.shape[1] == 1
+        return FairPath(
+            target=targets[:, 0] if single else targets,
+            tau=np.abs(targets).max(axis=1),
+            score_bias=bias[:, 0] if single else bias,
+            weights=beta[:, :-1],
+            intercept=beta[:, -1] - beta[:, :-1] @ self.mean_h,
+            kkt=np.array([one.residual for one in solved]),
+        )
+
+
+def warn_if_unconverged(loss: str, solved: Sequence[Solved], tolerance: float) -> None:
+    """Warn of the worst solution if it misses its optimality conditions by more than the tolerance."""
+    worst = max(solved, key=lambda one: one.residual)
+    if worst.residual > tolerance:
+        warnings.warn(
+            f"loss={loss!r} stopped with a KKT residual of {worst.residual:.2g}, above the tolerance {tolerance:g}, "
+            f"after {worst.iterations} iterations: use a larger alpha",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+
+
+class LogisticSolver:
+    """Minimise the binomial deviance of a stack subject to score bias t.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        Predictions, target, contrasts, ridge and weights. The score whose bias is constrained is the linear predictor
+        η, as in the paper.
+    tolerance : float
+        Largest KKT residual, relative to the gradient at zero, of a solution that counts as converged.
+    max_iterations : int
+        Newton steps per target.
+
+    Notes
+    -----
+    The objective is Σ log(1 + exp(η)) − y·η + (α/2)·‖Dw‖². Each step solves the KKT system of its quadratic model and
+    is halved until the objective falls enough; the start of a target is the previous solution moved to it.
+    """
+
+    def __init__(self, problem: ConstrainedProblem, tolerance: float = 1e-8, max_iterations: int = 100) -> None:
+        self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
+        self.scale = max(float(np.abs(self._gradient(np.zeros(problem.n_coefficients))).max()), 1e-300)
+
+    def unconstrained(self) -> Solved:
+        """Return the stack without a bias constraint."""
+        none = np.empty((0, self.problem.n_coefficients))
+        return self._iterate(np.zeros(self.problem.n_coefficients), none, np.empty(0))
+
+    def path(self, targets: FloatArray, start: Solved) -> FairPath:
+        """Return the stacks at targets (p, m), each started from the one before."""
+        rows = self.problem.constraint_rows
+        solved, beta = [], start.beta
+        for target in targets:
+            wanted = self.problem.constraint_values(target)
+            # The shortest move to the new target (the rows are orthonormal) keeps the start near the last solution.
+            solved.append(self._iterate(beta + rows.T @ (wanted - rows @ beta), rows, wanted))
+            beta = solved[-1].beta
+        warn_if_unconverged("log", solved, self.tolerance)
+        return self.problem.path(targets, solved)
+
+    def _iterate(self, beta: FloatArray, rows: FloatArray, wanted: FloatArray) -> Solved:
+        for iteration in range(self.max_iterations + 1):
+            gradient, hessian = self._gradient(beta), self._hessian(beta)
+            system = np.block([[hessian, rows.T], [rows, np.zeros((len(rows), len(rows)))]])
+            solution = lu_solve(lu_factor(system), np.concatenate([-gradient, wanted - rows @ beta]))
+            step, multiplier = solution[: len(beta)], solution[len(beta) :]
+            stationarity = float(np.abs(gradient + rows.T @ multiplier).max()) / self.scale
+            residual = max(stationarity, float(np.abs(rows @ beta - wanted).max(initial=0.0)))
+            if residual <= self.tolerance * 1e-2 or iteration == self.max_iterations:
+                break
+            taken = self._line_search(beta, step, float(gradient @ step))
+            if taken == 0.0:  # no further progress is possible in this precision
+                break
+            beta = beta + taken * step
+        return Solved(beta, residual, iteration)
+
+    def _line_search(self, beta: FloatArray, step: FloatArray, slope: float) -> float:
+        value, length = self._objective(beta), 1.0
+        # Near the optimum a step gains less than the rounding of the objective, and must not be halved for that.
+        rounding = 8.0 * np.finfo(np.float64).eps * abs(value)
+        while length > 1e-15:
+            if self._objective(beta + length * step) <= value + _ARMIJO * length * slope + rounding:
+                return length
+            length /= 2.0
+        return 0.0
+
+    def _objective(self, beta: FloatArray) -> float:
+        eta = self.problem.scores(beta)
+        loss = np.logaddexp(0.0, eta) - self.problem.y * eta
+        return float(self.problem.row_weight @ loss + 0.5 * self.problem.ridge @ beta**2)
+
+    def _gradient(self, beta: FloatArray) -> FloatArray:
+        residual = expit(self.problem.scores(beta)) - self.problem.y
+        return np.asarray(self.problem.design.T @ (self.problem.row_weight * residual) + self.problem.ridge * beta)
+
+    def _hessian(self, beta: FloatArray) -> FloatArray:
+        p = expit(self.problem.scores(beta))
+        curvature = self.problem.row_weight * p * (1.0 - p)
+        hessian = (self.problem.design * curvature[:, None]).T @ self.problem.design + np.diag(self.problem.ridge)
+        # Collinear models without a ridge leave flat directions; a trace of ridge keeps the step finite.
+        floor = 1e-12 * max(float(np.trace(hessian)) / len(beta), 1e-300)
+        return np.asarray(hessian + floor * np.eye(len(beta)))
+
+
+class HingeSolver:
+    """Minimise Σ max(0, 1 − (2y − 1)·η) + (α/2)·‖Dw‖² subject to score bias t.
+
+    Parameters
+    ----------
+    problem : ConstrainedProblem
+        Predictions, target, contrasts, ridge and weights; the score is the margin η.
+    tolerance : float
+        Largest duality gap, relative to the objective, of a solution that counts as converged.
+    max_iterations : int
+        Steps of the interior-point method per target.
+    """
+
+    def __init__(self, problem: ConstrainedProblem, tolerance: float = 1e-6, max_iterations: int = 200) -> None:
+        self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
+        self._clarabel = require("clarabel", extra="hinge", purpose="loss='hinge'")
+
+    def unconstrained(self) -> FloatArray:
+        """Return the coefficients without a bias constraint, shape (k + 1,)."""
+        return self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0)).beta
+
+    def path(self, targets: FloatArray) -> FairPath:
+        """Return the stacks at targets (p, m)."""
+        rows = self.problem.constraint_rows
+        solved = [self._solve(rows, self.problem.constraint_values(target)) for target in targets]
+        warn_if_unconverged("hinge", solved, self.tolerance)
+        return self.problem.path(targets, solved)
+
+    def _solve(self, rows: FloatArray, values: FloatArray) -> Solved:
+        """Return the solution; its residual is the largest of duality gap, primal and dual residual.
+
+        Notes
+        -----
+        Variables (w, constant, ξ). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities for
+        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ.
+        """
+        problem, n = self.problem, len(self.problem.y)
+        k = problem.n_coefficients
+        sign = 2.0 * problem.y - 1.0
+        quadratic = sparse.diags(np.concatenate([problem.ridge, np.zeros(n)]), format="csc")
+        linear = np.concatenate([np.zeros(k), problem.row_weight])
+        eye = sparse.identity(n, format="csc")
+        blocks = [
+            [sparse.csc_matrix(rows), sparse.csc_matrix((len(rows), n))],
+            [sparse.csc_matrix(-sign[:, None] * problem.design), -eye],
+            [sparse.csc_matrix((n, k)), -eye],
+        ]
+        matrix = sparse.bmat(blocks if len(rows) else blocks[1:], format="csc")
+        limit = np.concatenate([values, -np.ones(n), np.zeros(n)])
+        cones: list[Any] = [self._clarabel.ZeroConeT(len(rows))] if len(rows) else []
+        cones.append(self._clarabel.NonnegativeConeT(2 * n))
+        settings = self._clarabel.DefaultSettings()
+        settings.verbose, settings.max_iter = False, self.max_iterations
+        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, limit, cones, settings).solve()
+        if not np.all(np.isfinite(result.x)):
+            raise FairFrontierError(f"the quadratic program of loss='hinge' failed: {result.status}")
+        gap = abs(result.obj_val - result.obj_val_dual) / max(1.0, abs(result.obj_val))
+        return Solved(np.asarray(result.x)[:k], max(gap, result.r_prim, result.r_dual), int(result.iterations))
