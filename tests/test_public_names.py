@@ -1,6 +1,7 @@
 """The public names: each is there, is imported when it is first used, and not before."""
 
 import ast
+import dataclasses
 import importlib
 import json
 import os
@@ -122,3 +123,18 @@ def test_a_mistyped_command_is_one_line_and_loads_no_other_package(arguments):
     assert errors.startswith("fairfrontier: ")
     assert errors.count("\n") == 1
     assert not heavy
+
+
+def public_dataclasses():
+    modules = [ff, *(getattr(ff, name) for name in (*ff._PACKAGES, *ff._MORE_PACKAGES))]
+    members = {getattr(module, name) for module in modules for name in module.__all__ if name != "__version__"}
+    return sorted((one for one in members if dataclasses.is_dataclass(one)), key=lambda one: one.__qualname__)
+
+
+@pytest.mark.parametrize("kind", public_dataclasses(), ids=lambda kind: kind.__name__)
+def test_results_with_arrays_compare_by_identity(kind):
+    """A comparison field by field would ask an array whether it is true, and raise."""
+    arrays = [
+        field.name for field in dataclasses.fields(kind) if "rray" in str(field.type) or "Matrix" in str(field.type)
+    ]
+    assert not arrays or kind.__eq__ is object.__eq__, arrays
