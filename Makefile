@@ -1,9 +1,10 @@
-# Two commands do everything: `make demo` and `make test`. Each makes its own virtual environment.
+# Two commands do everything: `make demo` and `make test`. Each makes the virtual environment that it needs.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 INSTALLED := $(VENV)/.installed
+DEMO := $(VENV)-demo
 
 .PHONY: help demo test check format bench oldest docs clean
 
@@ -21,8 +22,20 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PIP) install --quiet --constraint constraints.txt --editable '.[dev]'
 	@touch $@
 
-demo: $(INSTALLED)
+# The environment of the tests has all that the demo needs. Without it the demo makes a small one, where Python compiles
+# what it imports and nothing else.
+ifneq ($(wildcard $(INSTALLED)),)
+demo:
 	$(BIN)/fairfrontier demo --out demo --force
+else
+$(DEMO)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(DEMO)
+	$(DEMO)/bin/python -m pip --disable-pip-version-check install --quiet --no-compile --editable '.[demo]'
+	@touch $@
+
+demo: $(DEMO)/.installed
+	$(DEMO)/bin/fairfrontier demo --out demo --force
+endif
 
 test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -45,7 +58,7 @@ docs: $(INSTALLED)
 # The adversarial learner is left out: PyTorch alone would take as long as everything else.
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable '.[cli,composite,hinge,learners,plot,report,save]' cvxpy hypothesis polars pytest pytest-xdist
+	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable '.[cli,composite,hinge,learners,pandas,plot,report,save]' cvxpy hypothesis polars pytest pytest-xdist
 	$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -k 'not Adversarial' tests/test_metrics.py tests/test_identify*.py tests/test_quantify*.py tests/test_inference.py tests/test_optimize*.py tests/test_mixture.py tests/test_persistence.py tests/test_bad_input.py tests/test_robustness.py tests/test_learners_checks.py
 
 .PHONY: browser
@@ -53,4 +66,4 @@ browser:
 	@command -v chromium >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null)
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest $(DEMO) build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -112,7 +112,7 @@ def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
         reproduce(replace(request, settings="quick"))
     assert cli.main(["reproduce", "--out", str(tmp_path), "--quick"]) == 2
     shown = capsys.readouterr()
-    assert "--out must be a folder without results of other settings" in shown.err
+    assert "out must be a folder without results of other settings" in shown.err
     assert "has those of tiny, and this run is quick" in shown.err
     assert shown.out == ""
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
@@ -241,5 +241,5 @@ def test_a_killed_worker_is_one_line_that_says_what_to_do(tmp_path, capsys):
     killer.join()
     error = capsys.readouterr().err
     assert "a worker process was ended" in error
-    assert "use fewer --jobs and start again" in error
+    assert "use fewer jobs and start again" in error
     assert error.count("\n") == 1

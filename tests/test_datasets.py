@@ -340,3 +340,11 @@ def test_design_matrix_refuses(data, options, message):
 def test_drop_sensitive_names_the_attributes_it_knows():
     with pytest.raises(InvalidInputError, match=r"attributes of 'bank' \(age\), got 'gender'"):
         datasets.design_matrix(datasets.load_bank(as_frame=False), drop_sensitive="gender")
+
+
+def test_design_matrices_compare_by_identity():
+    bunch = datasets.load_compas()
+    one, other = datasets.design_matrix(bunch), datasets.design_matrix(bunch)
+    assert one == one
+    assert one != other
+    assert len({one, other, one}) == 2

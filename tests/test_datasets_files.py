@@ -222,7 +222,7 @@ def test_numpy_is_enough():
     assert done.returncode == 0, done.stderr
     kind, shape, tasks, message = json.loads(done.stdout)
     assert (kind, shape, tasks) == ("ndarray", [48_842, 99], 7)
-    assert "pip install 'fairfrontier[cli]'" in message
+    assert "pip install 'fairfrontier[pandas]'" in message
 
 
 FROM_WHEEL = """

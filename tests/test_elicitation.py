@@ -171,3 +171,45 @@ def test_errors_say_what_to_do():
         Requirement(0.9, 0.4)
     with pytest.raises(InvalidInputError, match="at least two curves"):
         Questionnaire({"fair": FAIR})
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_fit_meets_its_optimality_conditions_whatever_the_answers(seed):
+    generator = np.random.default_rng(seed)
+    levels = np.array([levels_of(curve, KNOTS) for curve in simple_curves(40, random_state=seed).values()])
+    first, second = generator.integers(0, 40, (2, 20 * (seed + 1)))
+    d = levels[first] - levels[second]
+    d *= np.sign(d @ np.arange(20))[:, None]
+    d[:3] *= -1  # mistakes
+    smoothness = [1.0, 1e-3, 100.0][seed % 3]
+    q = fit_masses(d, smoothness).masses / _SCALE
+    gradient = _RIDGE * (q - 1 / 20)
+    for i in range(19):
+        gradient[i] -= smoothness * _ROUGHNESS * (q[i + 1] - q[i])
+        gradient[i + 1] += smoothness * _ROUGHNESS * (q[i + 1] - q[i])
+    for row in _SCALE * d:
+        gradient -= row / (1 + np.exp(row @ q))
+    assert (q >= 0).all()
+    np.testing.assert_allclose(gradient[q > 0], 0.0, atol=1e-8)
+    assert (gradient[q == 0] > -1e-8).all()
+
+
+def test_the_next_question_is_the_one_that_an_answer_says_most_about():
+    questionnaire = Questionnaire(simple_curves(12, random_state=5), random_state=0)
+    for _ in range(4):
+        question = questionnaire.next_question()
+        questionnaire.answer(question, prefers_first=question.first(0.9) > question.second(0.9))
+    fit = fit_masses(differences(questionnaire.answers["everybody"], KNOTS), 1.0)
+    covariance = np.linalg.inv(fit.hessian)
+    one = np.ones((20, 1))
+    covariance = covariance - covariance @ one @ one.T @ covariance / (one.T @ covariance @ one)
+    asked = {frozenset(map(id, (c.preferred, c.rejected))) for c in questionnaire.answers["everybody"]}
+    gains = {}
+    for i, (name, a) in enumerate(questionnaire.curves.items()):
+        for other, b in list(questionnaire.curves.items())[i + 1 :]:
+            if frozenset(map(id, (a, b))) not in asked:
+                x = levels_of(a, KNOTS) - levels_of(b, KNOTS)
+                spread = x @ covariance @ x
+                chance = 1 / (1 + np.exp(-(x @ fit.masses) / np.sqrt(1 + np.pi * spread / 8)))
+                gains[name, other] = chance * (1 - chance) * spread
+    assert questionnaire.next_question().names == max(gains, key=gains.get)

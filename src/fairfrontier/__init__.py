@@ -7,124 +7,100 @@ Three verbs, as in the paper "To the Fairness Frontier and Beyond" (Little, Weyl
 - optimize it by stacking the models under a bias constraint: `FairStacksClassifier`, `FairStacksRegressor`.
 """
 
-from fairfrontier import adapters, chunks, datasets, exceptions, learners
-from fairfrontier._persistence import (
-    load,
-    save,
-)
-from fairfrontier._version import __version__
-from fairfrontier.adapters import make_fauc_scorer
-from fairfrontier.identify import (
-    TAFCurve,
-    TAFDisplay,
-    TradeoffPoints,
-    points_from_chunks,
-    taf_curve,
-    tradeoff_points,
-)
-from fairfrontier.optimize import (
-    Certificate,
-    DecisionPath,
-    Draw,
-    FairPath,
-    FairStacksClassifier,
-    FairStacksRegressor,
-    GeneralizationBound,
-    MixtureReport,
-    RandomizedMixture,
-    ScoreDecisionDiagnostics,
-    StackStatistics,
-    certify,
-    generalization_bound,
-    score_decision_diagnostics,
-    solve_stack,
-)
-from fairfrontier.quantify import (
-    Choice,
-    Elicitation,
-    FAUCComparison,
-    FAUCInterval,
-    FAUCSensitivity,
-    PointWeight,
-    PowerWeight,
-    Question,
-    Questionnaire,
-    Requirement,
-    SensitivityDisplay,
-    StepWeight,
-    TabulatedWeight,
-    TAFBands,
-    UniformWeight,
-    Weight,
-    compare_fauc,
-    composite_fauc,
-    elicit_weight,
-    fauc,
-    fauc_interval,
-    fauc_score,
-    fauc_sensitivity,
-    fit_answers,
-    honest_curve,
-    honest_taf,
-    taf_bands,
-)
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "Certificate",
-    "Choice",
-    "DecisionPath",
-    "Draw",
-    "Elicitation",
-    "FAUCComparison",
-    "FAUCInterval",
-    "FAUCSensitivity",
-    "FairPath",
-    "FairStacksClassifier",
-    "FairStacksRegressor",
-    "GeneralizationBound",
-    "MixtureReport",
-    "PointWeight",
-    "PowerWeight",
-    "Question",
-    "Questionnaire",
-    "RandomizedMixture",
-    "Requirement",
-    "ScoreDecisionDiagnostics",
-    "SensitivityDisplay",
-    "StackStatistics",
-    "StepWeight",
-    "TAFBands",
-    "TAFCurve",
-    "TAFDisplay",
-    "TabulatedWeight",
-    "TradeoffPoints",
-    "UniformWeight",
-    "Weight",
-    "__version__",
-    "adapters",
-    "certify",
-    "chunks",
-    "compare_fauc",
-    "composite_fauc",
-    "datasets",
-    "elicit_weight",
-    "exceptions",
-    "fauc",
-    "fauc_interval",
-    "fauc_score",
-    "fauc_sensitivity",
-    "fit_answers",
-    "generalization_bound",
-    "honest_curve",
-    "honest_taf",
-    "learners",
-    "load",
-    "make_fauc_scorer",
-    "points_from_chunks",
-    "save",
-    "score_decision_diagnostics",
-    "solve_stack",
-    "taf_bands",
-    "taf_curve",
-    "tradeoff_points",
-]
+from fairfrontier._version import __version__ as __version__
+
+if TYPE_CHECKING:
+    # What type checkers and editors read. All that the three verbs export is exported here, too.
+    from fairfrontier import adapters as adapters
+    from fairfrontier import benchmark as benchmark
+    from fairfrontier import chunks as chunks
+    from fairfrontier import datasets as datasets
+    from fairfrontier import exceptions as exceptions
+    from fairfrontier import identify as identify
+    from fairfrontier import learners as learners
+    from fairfrontier import metrics as metrics
+    from fairfrontier import optimize as optimize
+    from fairfrontier import quantify as quantify
+    from fairfrontier import report as report
+    from fairfrontier._persistence import load as load
+    from fairfrontier._persistence import save as save
+    from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
+    from fairfrontier.identify import *  # noqa: F403
+    from fairfrontier.optimize import *  # noqa: F403
+    from fairfrontier.quantify import *  # noqa: F403
+else:
+    import importlib
+
+    # The module of each public name. It is imported when the name is first used: `import fairfrontier` and
+    # `fairfrontier --help` do not wait for scipy and scikit-learn.
+    _HOME = {
+        "Certificate": "optimize",
+        "Choice": "quantify",
+        "DecisionPath": "optimize",
+        "Draw": "optimize",
+        "Elicitation": "quantify",
+        "FAUCComparison": "quantify",
+        "FAUCInterval": "quantify",
+        "FAUCSensitivity": "quantify",
+        "FairPath": "optimize",
+        "FairStacksClassifier": "optimize",
+        "FairStacksRegressor": "optimize",
+        "GeneralizationBound": "optimize",
+        "MixtureReport": "optimize",
+        "PointWeight": "quantify",
+        "PowerWeight": "quantify",
+        "Question": "quantify",
+        "Questionnaire": "quantify",
+        "RandomizedMixture": "optimize",
+        "Requirement": "quantify",
+        "ScoreDecisionDiagnostics": "optimize",
+        "SensitivityDisplay": "quantify",
+        "StackStatistics": "optimize",
+        "StepWeight": "quantify",
+        "TAFBands": "quantify",
+        "TAFCurve": "identify",
+        "TAFDisplay": "identify",
+        "TabulatedWeight": "quantify",
+        "TradeoffPoints": "identify",
+        "UniformWeight": "quantify",
+        "Weight": "quantify",
+        "certify": "optimize",
+        "compare_fauc": "quantify",
+        "composite_fauc": "quantify",
+        "elicit_weight": "quantify",
+        "fauc": "quantify",
+        "fauc_interval": "quantify",
+        "fauc_score": "quantify",
+        "fauc_sensitivity": "quantify",
+        "fit_answers": "quantify",
+        "generalization_bound": "optimize",
+        "honest_curve": "quantify",
+        "honest_taf": "quantify",
+        "load": "_persistence",
+        "make_fauc_scorer": "adapters",
+        "points_from_chunks": "identify",
+        "save": "_persistence",
+        "score_decision_diagnostics": "optimize",
+        "solve_stack": "optimize",
+        "taf_bands": "quantify",
+        "taf_curve": "identify",
+        "tradeoff_points": "identify",
+    }
+    _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")
+    # Reached as `fairfrontier.metrics`, but not brought by `from fairfrontier import *`.
+    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report")
+    __all__ = sorted(("__version__", *_HOME, *_PACKAGES))
+
+    def __getattr__(name):
+        if name in (*_PACKAGES, *_MORE_PACKAGES):
+            return importlib.import_module(f"{__name__}.{name}")
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        value = getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = value
+        return value
+
+    def __dir__():
+        return sorted({*globals(), *__all__, *_MORE_PACKAGES})

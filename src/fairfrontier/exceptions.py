@@ -1,6 +1,9 @@
 """The errors and warnings that fairfrontier raises on purpose."""
 
-from sklearn.exceptions import ConvergenceWarning
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sklearn.exceptions import ConvergenceWarning
 
 __all__ = [
     "ClusterError",
@@ -40,3 +43,14 @@ class DataFileError(FairFrontierError, OSError):
 
 class ClusterError(FairFrontierError, RuntimeError):
     """The workers of a cluster, or several processes, cannot finish the work; the message says what to change."""
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name):
+        if name != "ConvergenceWarning":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        # scikit-learn's own, so that one filter serves both; imported here because that takes a second.
+        from sklearn.exceptions import ConvergenceWarning
+
+        return ConvergenceWarning

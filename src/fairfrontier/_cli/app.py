@@ -1,18 +1,15 @@
-"""The commands and their options; each hands over to a module that does the work."""
+"""The commands and their options; each hands over to a module that does the work.
+
+Those modules are imported inside the commands, so that `--help`, `--version` and a mistyped option answer at once.
+"""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fairfrontier._cli import console as terminal
-from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
-from fairfrontier._cli.elicit import elicit
-from fairfrontier._cli.options import parse_delimiter
 from fairfrontier._cli.output import check_output, writing
-from fairfrontier._cli.reproduce import reproduce
-from fairfrontier._cli.request import Request
-from fairfrontier._cli.stacking import Operating
+from fairfrontier._extras import check_installed
 from fairfrontier._version import __version__
 
 app = typer.Typer(
@@ -83,6 +80,12 @@ def audit(
     force: Force = False,
 ) -> None:
     """Value every model of a file: which are Pareto-optimal, and what does fairness cost?"""
+    check_installed("pyarrow", "jinja2", extra="cli", purpose="audit")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
+    from fairfrontier._cli.options import parse_delimiter
+    from fairfrontier._cli.request import Request
+
     check_output(out, OUTPUTS, force=force)
     request = Request(
         file=file,
@@ -140,7 +143,12 @@ def stack(
     force: Force = False,
 ) -> None:
     """Fit a fair stack of the models on one part of a file and value it on the rest."""
+    check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="stack")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.options import parse_delimiter
+    from fairfrontier._cli.request import Request
     from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
+    from fairfrontier._cli.stacking import Operating
 
     check_output(out, STACK_OUTPUTS, force=force)
     request = Request(
@@ -181,6 +189,9 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("demo"), force: Force = False
 ) -> None:
     """Run the main job on an embedded data set: table, FAUC, a fair stack, a picture and report.html."""
+    check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.audit import write_results
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
 
     check_output(out, DEMO_OUTPUTS, force=force)
@@ -197,8 +208,47 @@ def demo(
 @app.command()
 def datasets() -> None:
     """List the embedded data sets: rows, features, base rate of each group, and the gap."""
+    from fairfrontier._cli import console as terminal
+
     terminal.print_datasets(terminal.make_console())
 
 
-app.command()(reproduce)
-app.command()(elicit)
+@app.command()
+def reproduce(
+    out: Annotated[Path, typer.Option(help="Folder for records, tables and figures; an earlier run in it goes on.")],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(help="dp (Table 1), eo (Table A1) or multi (Table A2); repeatable. Default: all three."),
+    ] = None,
+    tasks: Annotated[
+        list[str] | None, typer.Option(help="Tasks such as adult-gender; repeatable, or with commas. Default: all.")
+    ] = None,
+    methods: Annotated[
+        list[str] | None, typer.Option(help="Methods such as sink-ours; repeatable, or with commas. Default: all.")
+    ] = None,
+    splits: Annotated[int | None, typer.Option(help="Number of splits. Default: 10; with --quick 2.")] = None,
+    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
+    quick: Annotated[bool, typer.Option("--quick", help="Small families and part of the rows: a few minutes.")] = False,
+    cache: Annotated[
+        Path | None, typer.Option(help="Folder for predictions of base learners. Default: .cache in --out.")
+    ] = None,
+    redo: Annotated[bool, typer.Option("--redo", help="Run again what has a record.")] = False,
+) -> None:
+    """Reproduce the paper's tables and figures; start it again to go on where it was stopped."""
+    check_installed("matplotlib", extra="benchmark", purpose="reproduce")
+    from fairfrontier._cli.reproduce import run_reproduce
+
+    run_reproduce(out, table, tasks, methods, splits=splits, jobs=jobs, quick=quick, cache=cache, redo=redo)
+
+
+@app.command()
+def elicit(
+    questions: Annotated[int, typer.Option(help="How many questions to ask; q stops earlier.")] = 15,
+    out: Annotated[Path | None, typer.Option(help="Folder for weight.json; without it nothing is written.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a weight that is already there.")] = False,
+    seed: Annotated[int, typer.Option(help="Fixes the curves that are asked about.")] = 0,
+) -> None:
+    """Find the weight function of your own preferences by a few questions."""
+    from fairfrontier._cli.elicit import run_elicit
+
+    run_elicit(questions, out, force=force, seed=seed)

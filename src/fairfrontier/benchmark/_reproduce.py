@@ -102,7 +102,7 @@ class Request:
         others = self.place.store().others()
         if others:
             raise InvalidInputError(
-                f"--out must be a folder without results of other settings; {str(self.out)!r} has those of "
+                f"out must be a folder without results of other settings; {str(self.out)!r} has those of "
                 f"{', '.join(others)}, and this run is {self.settings}: choose another folder"
             )
 

@@ -192,7 +192,7 @@ def _run_in_processes(units: Sequence[Sequence[Cell]], place: Workplace, jobs: i
                 future.result()
     except BrokenProcessPool as error:
         raise ClusterError(
-            "a worker process was ended, probably for want of memory: use fewer --jobs and start again; finished cells "
+            "a worker process was ended, probably for want of memory: use fewer jobs and start again; finished cells "
             "are kept"
         ) from error
     finally:

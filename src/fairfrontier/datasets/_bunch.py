@@ -97,7 +97,7 @@ def _wants_frame(as_frame: AsFrame) -> bool:
 
 
 def _pandas() -> Any:
-    return require("pandas", extra="cli", purpose="Loading a data set with as_frame=True")
+    return require("pandas", extra="pandas", purpose="Loading a data set with as_frame=True")
 
 
 def _to_frame(table: Table) -> Any:

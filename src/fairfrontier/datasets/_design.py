@@ -15,7 +15,7 @@ from fairfrontier.exceptions import InvalidInputError
 ENCODINGS = ("auto", "onehot", "dummy", "ordinal")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DesignMatrix:
     """A numeric matrix and the names of its columns.
 

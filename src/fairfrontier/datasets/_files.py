@@ -24,7 +24,7 @@ REBUILD = "python tools/build_datasets.py"
 CHECKSUMS = "SHA256SUMS"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Column:
     """One column of a table.
 

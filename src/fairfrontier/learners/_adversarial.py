@@ -24,7 +24,7 @@ _ROWS_AT_ONCE = 4096
 _MANY_ROWS = 10_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NetCore:
     """k trained networks as plain arrays: they pickle, and predict without PyTorch.
 

@@ -32,7 +32,7 @@ class NetSettings:
     projection: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class NetData:
     """Training tensors: `X` (n, d), `y` (n, 1), `indicators` (n, q), `seen` (n, 1), `label_inputs` (n, r).
 

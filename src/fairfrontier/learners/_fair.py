@@ -29,7 +29,7 @@ class Core(Protocol):
         ...
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FairProblem:
     """Checked training data: `X` (n, d), `y` in {0, 1} (n,), the attributes, and the measure's conditions.
 
@@ -56,7 +56,7 @@ def balance(share: Any) -> Any:
     return 4.0 * share * (1.0 - share)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FairGrid:
     """A fair learner fitted at every value of its knob: a model family.
 

@@ -30,7 +30,7 @@ _MOMENTS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mixture:
     """A randomised classifier: `predictors` that decide 0 or 1, chosen with probabilities `weights`.
 

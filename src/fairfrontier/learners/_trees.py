@@ -19,7 +19,7 @@ from fairfrontier.learners._family import Matrix, numbered
 from fairfrontier.learners._inputs import as_rows
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PatchTree:
     """One grown tree: scikit-learn's node arrays, the feature columns it saw and a value for every node.
 
@@ -37,7 +37,7 @@ class PatchTree:
         return self.values[leaves]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class TreeFamily:
     """Fitted trees as separate models; see `forest_trees` and `MinipatchTrees`.
 

@@ -114,13 +114,18 @@ class Questionnaire:
         rows = [self._row(answer) for answer in self.answers.get(person, [])]
         known = np.array(rows) if rows else np.zeros((0, len(self.knots) - 1))
         fit = fit_masses(known, self.smoothness)
-        difference = self._levels[self._pairs[:, 0]] - self._levels[self._pairs[:, 1]]
         covariance = np.linalg.inv(fit.hessian)
         # How decided somebody is (the total) is no question of which levels matter: condition on it.
         total = covariance.sum(axis=1)
         covariance -= np.outer(total, total) / total.sum()
-        spread = np.maximum(np.einsum("ij,ij->i", difference @ covariance, difference), 0.0)
-        mean = difference @ fit.masses
+        # The variance of a difference from those of the curves: the products are as small as the number of curves, not
+        # of pairs.
+        first, second = self._pairs.T
+        gram = self._levels @ covariance @ self._levels.T
+        variance = np.diagonal(gram)
+        spread = np.maximum(variance[first] + variance[second] - 2.0 * gram[first, second], 0.0)
+        score = self._levels @ fit.masses
+        mean = score[first] - score[second]
         chance = expit(mean / np.sqrt(1.0 + np.pi * spread / 8.0))
         return np.asarray(chance * (1.0 - chance) * spread)
 
