@@ -1,1 +1,1 @@
-"""What the commands do, one module a step; `fairfrontier.cli` has the options."""
+"""What the commands do, one module a step; `fairfrontier._cli.app` has the options."""

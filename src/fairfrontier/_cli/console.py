@@ -1,16 +1,17 @@
 """What the terminal shows: a compact table, and the findings in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.text import printable
-from fairfrontier.datasets import describe_all
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, level
 
@@ -23,6 +24,26 @@ def make_console() -> Console:
     """Return a console for results; where the output is no terminal, it has a fixed width."""
     console = Console(highlight=False, markup=False, emoji=False)
     return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=110)
+
+
+@contextmanager
+def progress_bar(*, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Show on the terminal how far each pass over a file has come; give the function to report it to."""
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task, state = bar.add_task("pass 1", total=1.0), {"pass": 1, "done": 0.0}
+
+        def report(done: float) -> None:
+            if done < state["done"]:
+                state["pass"] += 1
+            state["done"] = done
+            bar.update(task, completed=done, description=f"pass {state['pass']:.0f}")
+
+        yield report
 
 
 def sentence(pieces: list[Piece]) -> Text:
@@ -133,7 +154,9 @@ def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
 
 
 def print_datasets(console: Console) -> None:
-    """Print the embedded data sets, one line a task."""
+    """Print the embedded data sets, one line per task."""
+    from fairfrontier.datasets import describe_all
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("task")
     for column in ("rows", "features", "base rate"):

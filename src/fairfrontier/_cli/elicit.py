@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
 
 import numpy as np
 import typer
@@ -20,13 +19,8 @@ OUTPUTS = ("weight.json",)
 _ANSWERS = {"1": True, "2": False}
 
 
-def elicit(
-    questions: Annotated[int, typer.Option(help="How many questions to ask; q stops earlier.")] = 15,
-    out: Annotated[Path | None, typer.Option(help="Folder for weight.json; without it nothing is written.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a weight that is already there.")] = False,
-    seed: Annotated[int, typer.Option(help="Fixes the curves that are asked about.")] = 0,
-) -> None:
-    """Find the weight function of your own preferences by a few questions."""
+def run_elicit(questions: int, out: Path | None, *, force: bool, seed: int) -> None:
+    """Ask, show the weight, and write it if there is a folder for it."""
     number(questions, parameter="--questions", low=1)
     if out is not None:
         check_output(out, OUTPUTS, force=force)

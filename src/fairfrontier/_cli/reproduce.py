@@ -3,9 +3,8 @@
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -22,27 +21,19 @@ if TYPE_CHECKING:
 _PARTS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
 
 
-def reproduce(
-    out: Annotated[Path, typer.Option(help="Folder for records, tables and figures; an earlier run in it goes on.")],
-    table: Annotated[
-        list[str] | None,
-        typer.Option(help="dp (Table 1), eo (Table A1) or multi (Table A2); repeatable. Default: all three."),
-    ] = None,
-    tasks: Annotated[
-        list[str] | None, typer.Option(help="Tasks such as adult-gender; repeatable, or with commas. Default: all.")
-    ] = None,
-    methods: Annotated[
-        list[str] | None, typer.Option(help="Methods such as sink-ours; repeatable, or with commas. Default: all.")
-    ] = None,
-    splits: Annotated[int | None, typer.Option(help="Number of splits. Default: 10; with --quick 2.")] = None,
-    jobs: Annotated[int, typer.Option(help="Processes.")] = 1,
-    quick: Annotated[bool, typer.Option("--quick", help="Small families and part of the rows: a few minutes.")] = False,
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder for predictions of base learners. Default: .cache in --out.")
-    ] = None,
-    redo: Annotated[bool, typer.Option("--redo", help="Run again what has a record.")] = False,
+def run_reproduce(
+    out: Path,
+    table: Sequence[str] | None,
+    tasks: Sequence[str] | None,
+    methods: Sequence[str] | None,
+    *,
+    splits: int | None,
+    jobs: int,
+    quick: bool,
+    cache: Path | None,
+    redo: bool,
 ) -> None:
-    """Reproduce the paper's tables and figures; start it again to go on where it was stopped."""
+    """Run what was asked, show how it goes, and print the tables."""
     from fairfrontier.benchmark import Request
     from fairfrontier.benchmark._reproduce import TABLES
 

@@ -209,6 +209,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self.estimators_ = []
         self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
         self.n_features_in_ = len(self.names_)
+        unnamed = tuple(f"model_{j}" for j in range(len(chunks.names)))
+        self._has_names = chunks.names != unnamed or not isinstance(self.estimators, str)
         self._describe(data.moments.keyed)
         self._fit_path(data, None)
         return self

@@ -1,7 +1,7 @@
 """From valued models to a dict of plain numbers and text: all that the page and the terminal show."""
 
 import datetime
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -58,6 +58,24 @@ class Settings:
     confidence: float = 0.95
     title: str = "Fairness and accuracy"
     notes: tuple[str, ...] = ()
+
+    @property
+    def regression(self) -> bool:
+        """Whether the label is a number."""
+        return ACCURACY_MEASURES[self.accuracy].regression
+
+    def measures(self) -> dict[str, Any]:
+        """Return the options that `tradeoff_points` and all that evaluates models have in common."""
+        return {
+            "fairness": self.fairness,
+            "accuracy": self.accuracy,
+            "threshold": self.threshold,
+            "sensitive_mode": self.sensitive_mode,
+        }
+
+    def with_notes(self, *notes: str) -> "Settings":
+        """Return the same settings with further notes before the others."""
+        return replace(self, notes=(*notes, *self.notes))
 
 
 def summarise(
