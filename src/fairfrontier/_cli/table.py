@@ -75,8 +75,8 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         label=options.label,
         sensitive=sensitive,
         scores=columns.names,
-        # Small pieces on the way into memory: the next one then takes the place of the last.
-        chunk_rows=options.chunk_rows or max(1, _PIECE // len(columns.names)),
+        # Into memory all at once or, where their number is unknown, in small pieces that take each other's place.
+        chunk_rows=options.chunk_rows or table.n_rows or max(1, _PIECE // len(columns.names)),
         text=sensitive if options.regression else (*sensitive, options.label),
         numbers=(options.label,) if options.regression else (),
     )

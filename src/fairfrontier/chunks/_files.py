@@ -17,6 +17,8 @@ from fairfrontier.chunks._tables import TableFile, open_stream, open_table
 from fairfrontier.exceptions import DataFileError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
+# Columns that are read at once where all rows are read at once: few enough not to hold the file twice.
+_COLUMNS = 32
 # Pyarrow would otherwise fetch the whole file ahead of what is read, and each column of a row group at once.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**20}
 
@@ -62,10 +64,10 @@ class Columns:
     def rows(self, batch: Any, first_row: int) -> Rows:
         """Return a pyarrow record batch as validated rows."""
         position = {name: i for i, name in enumerate(batch.schema.names)}
-        columns = [batch.column(position[name]) for name in self.scores]
-        scores = np.empty((len(columns), batch.num_rows), dtype=_common_type(columns))
-        for values, column, name in zip(scores, columns, self.scores, strict=True):
-            values[:] = _numbers(column, name)
+        dtype = _common_type([batch.schema.field(position[name]).type for name in self.scores])
+        scores = np.empty((len(self.scores), batch.num_rows), dtype=dtype)
+        for values, name in zip(scores, self.scores, strict=True):
+            values[:] = _numbers(batch.column(position[name]), name)
 
         def read(name: str | None) -> NDArray[Any] | None:
             return None if name is None else _values(batch.column(position[name]))
@@ -81,9 +83,9 @@ class Columns:
         )
 
 
-def _common_type(columns: Sequence[Any]) -> Any:
+def _common_type(types: Sequence[Any]) -> Any:
     """Return single precision only where every column has it."""
-    kinds = {str(column.type) for column in columns}
+    kinds = {str(one) for one in types}
     return np.float32 if kinds <= {"float", "halffloat", "bool"} else np.float64
 
 
@@ -281,9 +283,41 @@ def _parquet_batches(table: TableFile, columns: Columns, step: int) -> Iterator[
     parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
     done = 0
     with parquet.ParquetFile(table.path, **_STREAMED) as source:
-        for batch in source.iter_batches(batch_size=step, columns=columns.all()):
+        if step >= source.metadata.num_rows:
+            yield _ColumnBlocks(source, columns.all()), 1.0
+            return
+        # In one thread: several fetch and decode far more than is asked for.
+        for batch in source.iter_batches(batch_size=step, columns=columns.all(), use_threads=False):
             done += batch.num_rows
             yield batch, done / source.metadata.num_rows
+
+
+class _ColumnBlocks:
+    """All rows of a Parquet file like a record batch, of which only a few columns are in memory at a time.
+
+    Parameters
+    ----------
+    source : pyarrow.parquet.ParquetFile
+        The file.
+    names : list of str
+        The columns.
+    """
+
+    def __init__(self, source: Any, names: list[str]) -> None:
+        arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+        self.schema = arrow.schema([source.schema_arrow.field(name) for name in names])
+        self.num_rows = source.metadata.num_rows
+        self._source, self._first = source, -1
+        self._block: Any = None
+
+    def column(self, index: int) -> Any:
+        """Return a column; those next to it are read along with it."""
+        start = index - index % _COLUMNS
+        if start != self._first:
+            self._block = None  # before the next one is read: two of them are not needed
+            self._block = self._source.read(self.schema.names[start : start + _COLUMNS], use_threads=False)
+            self._first = start
+        return self._block.column(self.schema.names[index]).combine_chunks()
 
 
 def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
