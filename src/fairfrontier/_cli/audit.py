@@ -9,11 +9,12 @@ from threadpoolctl import threadpool_limits
 from fairfrontier._cli.options import AuditOptions
 from fairfrontier._cli.table import AuditTable, open_audit
 from fairfrontier.quantify._weights import Weight
-from fairfrontier.report import Settings, frontier_csv, points_csv, render_html
+from fairfrontier.report import Settings, frontier_csv, groups_csv, points_csv, render_html
 from fairfrontier.report._audit import summarise_rows
+from fairfrontier.report._tables import model_rows
 from fairfrontier.report._words import plain
 
-OUTPUTS = ("report.html", "points.csv", "frontier.csv", "summary.json")
+OUTPUTS = ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json")
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:
@@ -58,8 +59,11 @@ def write_results(summary: dict[str, Any], folder: Path) -> None:
     (folder / "report.html").write_text(render_html(summary), encoding="utf-8", errors="replace")
     (folder / "points.csv").write_text(points_csv(summary), encoding="utf-8", errors="replace", newline="")
     (folder / "frontier.csv").write_text(frontier_csv(summary), encoding="utf-8", errors="replace", newline="")
-    machine = {key: summary[key] for key in summary if key not in ("models", "attributes", "frontier")}
-    machine["recommendation"], machine["rule"] = plain(summary["recommendation"]), plain(summary["rule"])
+    (folder / "groups.csv").write_text(summary["groups_csv"] or groups_csv(summary), encoding="utf-8", errors="replace", newline="")
+    machine = {key: summary[key] for key in summary if key not in ("models", "attributes", "frontier", "groups_csv")}
+    machine |= {key: plain(summary[key]) for key in ("recommendation", "overview", "rule")}
+    machine["subject"] = summary["models"]["names"][summary["subject"]]
+    machine["models"] = model_rows(summary)
     machine["frontier"] = [
         {key: summary["models"][key][i] for key in ("names", "fairness", "accuracy")}
         for i in summary["frontier"]["step"]

@@ -54,22 +54,28 @@ def sentence(pieces: list[Piece]) -> Text:
     return line
 
 
-def frontier_table(summary: dict[str, Any]) -> Table:
-    """Return the Pareto-optimal base models, the fairest last; of many, some of every part of the frontier."""
-    optimal, models = summary["frontier"]["base"], summary["models"]
-    spread = np.unique(np.linspace(0, len(optimal) - 1, min(_ROWS, len(optimal))).round().astype(int))
-    title = f"Pareto-optimal: {len(optimal)} of {summary['constant'] + 1:,}"
-    table = _table(title if len(spread) == len(optimal) else f"{title} ({len(spread)} shown)")
+def models_table(summary: dict[str, Any]) -> Table:
+    """Return the submitted models; of many, some of those that no other one beats, the fairest last."""
+    models, constant = summary["models"], summary["constant"]
+    optimal = [i for i in summary["frontier"]["base"] if i != constant]
+    chosen, title = optimal, f"Pareto-optimal: {len(optimal)} of {summary['n_models']:,}"
+    if summary["n_models"] <= _ROWS:
+        chosen, title = sorted(range(summary["n_models"]), key=lambda i: models["fairness"][i]), "Submitted models"
+    spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
+    table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
-    for column in ("fairness", "accuracy"):
+    for column in ("fairness", summary["settings"]["accuracy"].replace("_", " ")):
         table.add_column(column, justify="right")
     if not summary["regression"]:
-        table.add_column("lowest ÷ highest selection rate", justify="right")
-    for i in (optimal[position] for position in spread):
+        table.add_column("lowest ÷ highest rate", justify="right")
+        table.add_column("four fifths")
+    for i in (chosen[position] for position in spread):
         cells = [printable(models["names"][i]), level(models["fairness"][i]), accuracy(models["accuracy"][i])]
         if not summary["regression"]:
-            cells.append(_ratio(summary, i))
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["best"]["model"] else "")
+            cells += _ratio(summary, i)
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["subject"] else "")
+    cells = ["(the same decision for everyone)", level(1.0), accuracy(models["accuracy"][constant])]
+    table.add_row(*(Text(cell) for cell in cells), style="dim")
     return table
 
 
@@ -82,7 +88,7 @@ def levels_table(summary: dict[str, Any]) -> Table:
     table.add_column("best model", overflow="fold")
     n_base = summary["constant"] + 1
     for minimum in _LEVELS:
-        best = best_at(summary["models"], range(n_base), minimum)
+        best = best_at(summary["models"], range(n_base - 1), minimum)
         stack = best_at(summary["models"], range(n_base, len(summary["models"]["names"])), minimum)
         cells = [f"{minimum:g}", accuracy(best["accuracy"]) if best else "–"]
         cells += [accuracy(stack["accuracy"]) if stack else "–", printable(best["name"]) if best else "–"]
@@ -94,25 +100,22 @@ def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
-def _ratio(summary: dict[str, Any], model: int) -> str:
-    """Return the worst ratio of selection rates over the attributes."""
-    worst = 1.0
-    for attribute in summary["attributes"]:
-        width = len(attribute["groups"])
-        span = slice(model * width, (model + 1) * width)
-        selected = zip(attribute["true_selected"][span], attribute["false_selected"][span], strict=True)
-        rates = [(t + f) / group["rows"] for (t, f), group in zip(selected, attribute["groups"], strict=True)]
-        if max(rates) == 0:
-            return "–"
-        worst = min(worst, min(rates) / max(rates))
-    return level(worst)
+def _ratio(summary: dict[str, Any], model: int) -> list[str]:
+    """Return the worst ratio of selection rates over the attributes, and the verdict about it."""
+    worst = [attribute["worst"] for attribute in summary["attributes"]]
+    if any(one["ratio"][model] is None for one in worst):
+        return ["–", "selects nobody"]
+    lowest = min(worst, key=lambda one: one["ratio"][model])
+    ends = f"{level(lowest['ratio'][model])} ({level(lowest['low'][model])} to {level(lowest['high'][model])})"
+    verdicts = {one["verdict"][model] for one in worst}
+    return [ends, next(word for word in ("below", "cannot tell", "above") if word in verdicts)]
 
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
     """Print the table, FAUC, the recommendation and the four-fifths rule."""
     settings = summary["settings"]
     console.print()
-    console.print(frontier_table(summary))
+    console.print(models_table(summary))
     if summary["stack_fauc"] is not None:
         console.print()
         console.print(levels_table(summary))
@@ -120,8 +123,12 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(_fauc_line(summary))
     console.print()
     console.print(sentence(summary["recommendation"]))
+    if not summary["regression"]:
+        positive = printable(settings["positive"])
+        console.print(Text(f"The positive label is {positive}; a score above {settings['threshold']:g} selects."))
     if summary["rule"]:
         console.print()
+        console.print(sentence(summary["overview"]))
         console.print(sentence(summary["rule"]))
         console.print(
             Text(

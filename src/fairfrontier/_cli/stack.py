@@ -94,7 +94,6 @@ def _stack_summary(
         stack=fitted.stack,
         stack_family=family_name(fitted.held_out.names),
         interval=bounds,
-        rule_model=len(fitted.base.points),
     )
     summary["operating"] = _operating(summary, fitted)
     summary["recommendation"] = [*_stack_words(summary), *best_model(summary)]

@@ -1,6 +1,6 @@
 """Fair stacks of the audited models: on rows that each stack has not seen."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -101,6 +101,29 @@ class KeepParts:
         return rows.take(np.flatnonzero((fold >= self.first) & (fold < self.stop)))
 
 
+@dataclass(frozen=True, eq=False)
+class KeepGroups:
+    """The step that keeps the rows of groups that are large enough to be judged."""
+
+    groups: Mapping[str, frozenset[str]]
+
+    def __call__(self, rows: Rows) -> Rows:
+        keep = np.ones(len(rows), dtype=bool)
+        for name, large in self.groups.items():
+            values = rows.sensitive[name]
+            keep &= np.fromiter((str(value) in large for value in values), dtype=bool, count=len(values))
+        return rows.take(np.flatnonzero(keep))
+
+
+def large_groups(base: Evaluation) -> dict[str, frozenset[str]]:
+    """Return the groups that are judged, for each attribute that has others too, and at least two of these."""
+    return {
+        counts.attribute: frozenset(np.array(counts.groups, dtype=object)[counts.judged])
+        for counts in base.groups
+        if counts.judged.sum() >= 2 and not counts.judged.all()
+    }
+
+
 def held(chunks: StreamedChunks, in_memory: bool) -> StreamedChunks:
     """Return chunks after all their steps, once and for all where the rows are in memory."""
     return whole(gathered(chunks)) if in_memory else chunks
@@ -158,8 +181,10 @@ def trial(
     # An even number of parts: a stack is fitted to one of them, and scores those of the other parity.
     n_parts = 2 * max(1, -(-base.n_rows * len(models) // (2 * _TRIAL_SCORES)))
     dealt = held(deal(chunks, n_parts, settings), in_memory)
+    small = large_groups(base) if settings.sensitive_mode == "separate" else {}
+    large = dealt.map(KeepGroups(small)) if small else dealt
     try:
-        paths = [_trial_path(dealt, models, settings, half, in_memory=in_memory) for half in (0, 1)]
+        paths = [_trial_path(large, models, settings, half, in_memory=in_memory) for half in (0, 1)]
     except InvalidInputError as error:
         return None, f"A fair stack could not be fitted: {error}."
     names = tuple(f"{family_name(chunks.names)}/{i + 1:02d}" for i in range(TRIAL_POINTS))
@@ -253,13 +278,15 @@ def fit_on_part(
     parts = int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
-    train = held(deal(dealt.map(KeepParts(parts, PARTS)), _FOLDS, settings, seed=1), in_memory)
+    base = evaluate_chunks(test, **settings.measures())
+    train = dealt.map(KeepParts(parts, PARTS))
+    small = large_groups(base) if settings.sensitive_mode == "separate" else {}
+    train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
     model = new_stack(settings, chunks.names).fit_chunks(train)
     if tau is not None:
         model = model.at(tau=tau)
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)
-    base = evaluate_chunks(test, **settings.measures())
     names = (f"{family_name(chunks.names)}/chosen", *path_names(chunks.names, model.path_))
     step = ScoredByStacks(
         (np.vstack([model.weights_, model.path_.weights]),),
