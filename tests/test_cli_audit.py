@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -191,16 +192,42 @@ def test_scores_are_chosen_by_pattern_and_by_name(file, tmp_path):
     assert names == ["trees/c", "trees/d", "linear/b", "constant"]
 
 
-def test_numbers_that_are_no_scores_are_left_out_and_named(frame, tmp_path, capsys):
-    frame["age"] = np.arange(len(frame))
-    frame.to_csv(tmp_path / "p.csv", index=False)
+def test_every_column_that_is_no_model_is_named_with_the_reason(frame, tmp_path, capsys):
+    n = len(frame)
+    more = {"age": np.arange(n), "income": np.linspace(0, 9, n), "over40": np.arange(n) % 2, "p_sampling": 0.5}
+    more |= {"flag": np.arange(n) % 2, "outcome": frame["y"], "word": "x", "person_id": np.linspace(0, 1, n)}
+    frame.assign(**more).to_csv(tmp_path / "p.csv", index=False)
     assert audit(tmp_path / "p.csv", tmp_path / "out") == 0
-    assert "were left out: 'age'" in " ".join(capsys.readouterr().out.split())
-    assert "age" not in (tmp_path / "out" / "points.csv").read_text()
+    text = " ".join(capsys.readouterr().out.split())
+    assert "taken as models: 'linear/a', 'linear/b', 'trees/c', 'trees/d'." in text
+    for name, reason in {
+        "income": "lies outside [0, 1]",
+        "over40": "looks like an attribute of persons",
+        "p_sampling": "looks like a sampling weight",
+        "flag": "holds only 0 and 1 where the other columns hold scores",
+        "outcome": "agrees with the label in every row",
+        "word": "holds text",
+        "person_id": "looks like an identifier",
+    }.items():
+        assert re.search(rf"'{name}'[^()]* \({re.escape(reason)}\)", text), name
+    names = [row["model"] for row in read_csv(tmp_path / "out" / "points.csv")]
+    assert names == [*scores_of(frame).columns, "constant"]
+    assert audit(tmp_path / "p.csv", tmp_path / "named", "--scores", "flag", "--scores", "person_id") == 0
+    assert [row["model"] for row in read_csv(tmp_path / "named" / "points.csv")] == ["flag", "person_id", "constant"]
+
+
+def test_a_column_that_is_nearly_all_numbers_is_asked_about(frame, tmp_path, capsys):
+    frame = frame.astype({"linear/a": object})
+    frame.loc[7, "linear/a"] = "not yet"
+    frame.to_csv(tmp_path / "p.csv", index=False)
+    assert audit(tmp_path / "p.csv", tmp_path / "out") == 2
+    error = capsys.readouterr().err
+    assert "column 'linear/a' of p.csv is numbers but for words such as 'not yet' in row 8: are they scores?" in error
+    assert audit(tmp_path / "p.csv", tmp_path / "out", "--scores", "trees/*") == 0
 
 
 def test_single_precision_keeps_every_decision(tmp_path, monkeypatch):
-    monkeypatch.setattr("fairfrontier._cli.read._DOUBLE", 1)
+    monkeypatch.setattr("fairfrontier._cli.table.MOST_DOUBLE", 1)
     rng = np.random.default_rng(1)
     frame = predictions(400)
     close = 0.3 + rng.choice([-1e-12, 0.0, 1e-12, 1e-9], len(frame))

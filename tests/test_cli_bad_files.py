@@ -1,5 +1,6 @@
 """Bad files: one clear line, exit code 2, nothing half-written. (Bad options are in `bad_commands.py`.)"""
 
+import gzip
 import os
 from pathlib import Path
 
@@ -66,16 +67,44 @@ def test_missing_file_names_the_near_match(tmp_path, refused):
 
 def test_empty_file(tmp_path, refused):
     (tmp_path / "p.csv").write_text("")
-    assert "p.csv is empty" in refused(tmp_path / "p.csv")
+    assert "p.csv must be a readable CSV file with a header; it is empty" in refused(tmp_path / "p.csv")
     (tmp_path / "p.csv").write_text("outcome,sex,m_a\n")
     assert "a header and no rows" in refused(tmp_path / "p.csv")
 
 
 @pytest.mark.parametrize(("delimiter", "word"), [(";", "semicolons"), ("\t", "tabs"), ("|", "bars")])
-def test_wrong_delimiter(tmp_path, refused, delimiter, word, capsys):
+def test_another_delimiter_is_found_and_announced(tmp_path, refused, delimiter, word, capsys):
     path = written(tmp_path, good(), sep=delimiter)
-    assert f"looks separated by {word}" in refused(path)
-    assert run(path, tmp_path / "out", "--delimiter", delimiter, "--no-stack") == 0
+    assert f"looks separated by {word}, not by ','" in refused(path, "--delimiter", ",")
+    for out, options in (("a", ()), ("b", ("--delimiter", delimiter))):
+        assert run(path, tmp_path / out, "--no-stack", *options) == 0
+        assert (f"are separated by {word}" in capsys.readouterr().out) == (not options)
+    assert (tmp_path / "a" / "points.csv").read_bytes() == (tmp_path / "b" / "points.csv").read_bytes()
+
+
+def test_encoding_decimal_comma_and_compression_are_found_and_announced(tmp_path, capsys):
+    frame = good().rename(columns={"sex": "sëx", "m_a": "modèle"}).replace({"f": "féminin"})
+    options = ["--label", "outcome", "--sensitive", "sëx", "--no-stack"]
+    points = []
+    for name, encoding, marks in (
+        ("utf8.csv", "utf-8", {}),
+        ("bom.csv", "utf-8-sig", {}),
+        ("latin.csv", "latin-1", {"sep": ";", "decimal": ","}),
+        ("wide.csv", "utf-16", {"sep": "\t"}),
+        ("packed.csv.gz", "utf-8", {}),
+        ("packed.bin", "utf-8", {"compression": "bz2"}),
+    ):
+        frame.to_csv(tmp_path / name, index=False, encoding=encoding, **marks)
+        for chunks in ([], ["--chunk-rows", "7"]):
+            out = tmp_path / f"{name}{len(chunks)}"
+            assert main(["audit", str(tmp_path / name), "--out", str(out), *options, *chunks]) == 0
+            text = " ".join(capsys.readouterr().out.split())
+            assert ("is not UTF-8 text; it was read as" in text) == (encoding in ("latin-1", "utf-16"))
+            assert ("have a decimal comma" in text) == ("decimal" in marks)
+            points.append((out / "points.csv").read_text(encoding="utf-8"))
+    assert "modèle" in points[0]
+    assert "féminin" in points[0]
+    assert set(points) == {points[0]}
 
 
 def test_label_with_three_values(tmp_path, refused):
@@ -122,7 +151,8 @@ def test_scores_as_text(tmp_path, refused):
     path = written(tmp_path, frame)
     assert "--scores 'm_a' must be numbers; got text such as" in refused(path, "--scores", "m_*")
     frame["m_b"] = "low"
-    assert "these columns hold text: 'm_a', 'm_b'" in refused(written(tmp_path, frame))
+    frame["m_a"] = "high"
+    assert "'m_a' holds text; 'm_b' holds text: name the scores" in refused(written(tmp_path, frame))
 
 
 def test_scores_that_are_missing_or_no_probabilities(tmp_path, refused):
@@ -139,13 +169,29 @@ def test_a_folder(tmp_path, refused):
     assert "is a folder" in refused(tmp_path)
 
 
-def test_not_a_table(tmp_path, refused):
+@pytest.mark.parametrize("options", [(), ("--chunk-rows", "20")])
+def test_not_a_table(tmp_path, refused, options):
     (tmp_path / "p.parquet").write_bytes(b"PAR1 and then nothing that Parquet knows")
-    assert "cannot be read as one" in refused(tmp_path / "p.parquet")
+    assert "p.parquet must be a readable Parquet file; it is not" in refused(tmp_path / "p.parquet", *options)
     (tmp_path / "p.csv").write_bytes(b"outcome,sex,m_a\n1,f\n0,m,0.3,9\n")
-    assert "p.csv must be a CSV file; it cannot be read as one" in refused(tmp_path / "p.csv")
-    (tmp_path / "p.csv").write_bytes(b"outcome,sex,m_a\n1,\xff\xfe,0.1\n0,m,0.3\n")
-    assert "must be UTF-8 text" in refused(tmp_path / "p.csv")
+    assert "p.csv must be a readable CSV file; it is not" in refused(tmp_path / "p.csv", *options)
+    (tmp_path / "p.csv").write_bytes(b"PK\x03\x04 is how an archive begins")
+    assert "zip archive or an Excel file" in refused(tmp_path / "p.csv", *options)
+    (tmp_path / "p.csv.gz").write_bytes(gzip.compress(good().to_csv(index=False).encode())[:-20])
+    assert "p.csv.gz must be a readable CSV file; it is not" in refused(tmp_path / "p.csv.gz", *options)
+    good(400).to_parquet(tmp_path / "p.parquet")
+    whole = (tmp_path / "p.parquet").read_bytes()
+    (tmp_path / "p.parquet").write_bytes(whole[:200] + bytes(1500) + whole[1700:])
+    assert "p.parquet must be a readable Parquet file; it is not" in refused(tmp_path / "p.parquet", *options)
+
+
+@pytest.mark.parametrize("options", [(), ("--chunk-rows", "20")])
+def test_columns_of_lists_and_records(tmp_path, refused, options):
+    frame = good().assign(lists=[[1, 2]] * 40, record=[{"a": 1}] * 40)
+    path = tmp_path / "p.parquet"
+    frame.to_parquet(path)
+    assert "'lists' of p.parquet must hold one value per row" in refused(path, "--sensitive", "lists", *options)
+    assert "--scores 'record' must be numbers" in refused(path, "--scores", "record", *options)
 
 
 def test_column_name_twice(tmp_path, refused):

@@ -7,9 +7,12 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import PredefinedSplit
 
-from fairfrontier import FairStacksClassifier, tradeoff_points
+from fairfrontier import FairStacksClassifier, StepWeight, tradeoff_points
+from fairfrontier.chunks import Rows, array_chunks, whole
+from fairfrontier.chunks._files import gathered
 from fairfrontier.cli import main
-from fairfrontier.optimize._folds import hashed_folds
+from fairfrontier.report import Settings
+from fairfrontier.report._stack import deal
 
 SCORES = [f"m_{j}" for j in range(6)]
 
@@ -93,18 +96,59 @@ def test_stack_is_valued_on_rows_that_it_has_not_seen(people, tmp_path):
     assert rows_valued == pytest.approx(0.3 * len(frame), rel=0.1)
     assert (tmp_path / "model.skops").exists()
     # The held-out rows are those whose figures the table has: the weights give them again.
-    test = hashed_folds(np.arange(len(frame)), 10, 2**31) < 3
+    rows = Rows.validated(frame["hired"], frame[SCORES], frame[["sex"]])
+    settings = Settings(source="people")
+    test = gathered(deal(whole(rows), 10, settings)).fold < 3
     assert test.sum() == rows_valued
     score = frame.loc[test, SCORES].to_numpy() @ weights[SCORES].to_numpy() + weights["(constant)"]
     expected = tradeoff_points(frame.loc[test, "hired"], {"s": score}, sensitive_features=frame.loc[test, ["sex"]])
     assert summary["operating"]["accuracy"] == pytest.approx(expected.accuracy[0], abs=1e-9)
     assert summary["operating"]["fairness"] == pytest.approx(expected.fairness[0], abs=1e-9)
     # And the weights are those of the other rows, all at once, with the same folds.
-    rows = np.flatnonzero(~test)
-    seed = int(np.random.RandomState(0).randint(2**31))
-    model = FairStacksClassifier("precomputed", cv=PredefinedSplit(hashed_folds(rows, 5, seed)))
-    model.fit(frame.loc[rows, SCORES], frame.loc[rows, "hired"], sensitive_features=frame.loc[rows, ["sex"]])
+    folds = gathered(deal(whole(rows.take(~test)), 5, settings, seed=1)).fold
+    model = FairStacksClassifier("precomputed", cv=PredefinedSplit(folds), weight=StepWeight(0.8))
+    model.fit(frame.loc[~test, SCORES], frame.loc[~test, "hired"], sensitive_features=frame.loc[~test, ["sex"]])
     np.testing.assert_allclose(weights[SCORES], model.at(tau=0.01).weights_, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--sensitive", "old"),
+        ("--accuracy", "r2", "--scores", "m_*"),
+        ("--fairness", "equalized_odds", "--accuracy", "balanced_accuracy"),
+    ],
+)
+@pytest.mark.parametrize("command", ["audit", "stack"])
+def test_the_number_of_rows_of_a_chunk_changes_nothing_but_the_interval(people, tmp_path, command, options):
+    path, _ = people
+    label = "target" if "r2" in options else "hired"
+    for name, more in (("whole", ()), ("chunks", ("--chunk-rows", "437"))):
+        assert run(command, path, tmp_path / name, *options, *more, label=label) == 0
+    for name in ("points.csv", "frontier.csv", *(["weights.csv"] if command == "stack" else [])):
+        whole, chunks = (pd.read_csv(tmp_path / folder / name) for folder in ("whole", "chunks"))
+        pd.testing.assert_frame_equal(chunks, whole, rtol=1e-8, atol=1e-10)
+    whole, chunks = (json.loads((tmp_path / folder / "summary.json").read_text()) for folder in ("whole", "chunks"))
+    assert chunks["recommendation"] == whole["recommendation"]
+    assert chunks["stack_fauc"] == pytest.approx(whole["stack_fauc"], abs=1e-9)
+    assert whole["fauc"]["low"] <= whole["fauc"]["high"]
+
+
+@pytest.mark.parametrize("n_parts", [2, 5, 10])
+def test_rows_are_dealt_evenly_and_however_they_are_cut(n_parts):
+    rng = np.random.default_rng(3)
+    y, sex = rng.integers(0, 2, 997), rng.choice(["a", "b", "c"], 997, p=[0.9, 0.08, 0.02])
+    settings = Settings(source="x")
+    parts = {}
+    for groups, step in ((sex, 997), (sex, 100), (sex, 1), (np.char.add("z", sex[::1]), 50)):
+        chunks = array_chunks(y, rng.random((997, 1)), sensitive_features=groups, chunk_rows=step)
+        parts[len(parts)] = gathered(deal(chunks, n_parts, settings)).fold
+    assert all((one == parts[0]).all() for one in parts.values())
+    for label in (0, 1):
+        for group in "abc":
+            counts = np.bincount(parts[0][(y == label) & (sex == group)], minlength=n_parts)
+            assert counts.max() - counts.min() <= 1
+    assert (gathered(deal(chunks, n_parts, settings, seed=1)).fold != parts[0]).any()
 
 
 @pytest.mark.parametrize(

@@ -20,14 +20,16 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row a person.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
 Sensitive = Annotated[list[str], typer.Option(help="Column of a sensitive attribute; repeat for several.")]
 Scores = Annotated[
     list[str] | None,
     typer.Option(help="Names or patterns ('m_*') of score columns; repeatable. Default: all other numeric columns."),
 ]
-Positive = Annotated[str | None, typer.Option(help="The label's positive value. Default: the second in sorted order.")]
+Positive = Annotated[
+    str | None, typer.Option(help="The label's positive value. Default: guessed by its name, and announced.")
+]
 Fairness = Annotated[
     str, typer.Option(help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds.")
 ]
@@ -37,7 +39,9 @@ Threshold = Annotated[float, typer.Option(help="A score above it is decision 1."
 Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
-Delimiter = Annotated[str, typer.Option(help="What separates the columns of a CSV file.")]
+Delimiter = Annotated[
+    str | None, typer.Option(help="What separates the columns of a CSV file. Default: what the file looks like.")
+]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results; created if it is not there.")]
 ChunkRows = Annotated[
@@ -51,6 +55,7 @@ Force = Annotated[bool, typer.Option("--force", help="Replace results that are a
 def _root(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     if version:
         typer.echo(f"fairfrontier {__version__}")
@@ -73,21 +78,20 @@ def audit(
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
     min_fairness: MinFairness = 0.95,
-    delimiter: Delimiter = ",",
+    delimiter: Delimiter = None,
     title: Title = None,
     stack: Annotated[bool, typer.Option(help="Say what a fair stack of the models would reach.")] = True,
     chunk_rows: ChunkRows = None,
     force: Force = False,
 ) -> None:
-    """Value every model of a file: which are Pareto-optimal, and what does fairness cost?"""
+    """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
     check_installed("pyarrow", "jinja2", extra="cli", purpose="audit")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
-    from fairfrontier._cli.options import parse_delimiter
-    from fairfrontier._cli.request import Request
+    from fairfrontier._cli.options import AuditOptions, parse_delimiter
 
     check_output(out, OUTPUTS, force=force)
-    request = Request(
+    options = AuditOptions(
         file=file,
         label=label,
         sensitive=tuple(sensitive),
@@ -102,14 +106,10 @@ def audit(
         min_fairness=min_fairness,
         delimiter=parse_delimiter(delimiter),
         title=title,
+        chunk_rows=chunk_rows,
     )
-    if chunk_rows is None:
-        summary = run_audit(request, stack=stack)
-    else:
-        from fairfrontier._cli import chunked
-
-        with chunked.progress_bar() as progress:
-            summary = chunked.run_audit(request, chunk_rows, stack=stack, progress=progress)
+    with terminal.progress_bar(shown=chunk_rows is not None) as progress:
+        summary = run_audit(options, stack=stack, progress=progress)
     with writing(out) as folder:
         write_results(summary, folder)
     console = terminal.make_console()
@@ -135,23 +135,23 @@ def stack(
     threshold: Threshold = 0.5,
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
-    delimiter: Delimiter = ",",
+    delimiter: Delimiter = None,
     title: Title = None,
-    test_size: Annotated[float, typer.Option(help="Share of the rows that values the stack, in tenths.")] = 0.5,
+    test_size: Annotated[
+        float, typer.Option(help="Share of the rows that the stack is evaluated on, in tenths.")
+    ] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
     chunk_rows: ChunkRows = None,
     force: Force = False,
 ) -> None:
-    """Fit a fair stack of the models on one part of a file and value it on the rest."""
+    """Fit a fair stack of the models on one part of a file and evaluate it on the rest."""
     check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="stack")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.options import parse_delimiter
-    from fairfrontier._cli.request import Request
+    from fairfrontier._cli.options import AuditOptions, parse_delimiter
     from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
-    from fairfrontier._cli.stacking import Operating
 
     check_output(out, STACK_OUTPUTS, force=force)
-    request = Request(
+    options = AuditOptions(
         file=file,
         label=label,
         sensitive=tuple(sensitive),
@@ -166,17 +166,12 @@ def stack(
         min_fairness=0.95 if min_fairness is None else min_fairness,
         delimiter=parse_delimiter(delimiter),
         title=title,
+        chunk_rows=chunk_rows,
     )
-    operating = Operating(tau, min_fairness)
-    if chunk_rows is None:
-        summary, fitted = run_stack(request, operating, test_size=test_size, seed=seed)
-    else:
-        from fairfrontier._cli import chunked
-
-        with chunked.progress_bar() as progress:
-            summary, fitted = chunked.run_stack(
-                request, operating, chunk_rows, test_size=test_size, seed=seed, progress=progress
-            )
+    with terminal.progress_bar(shown=chunk_rows is not None) as progress:
+        summary, fitted = run_stack(
+            options, tau=tau, min_fairness=min_fairness, test_size=test_size, seed=seed, progress=progress
+        )
     with writing(out) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()

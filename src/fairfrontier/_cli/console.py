@@ -1,16 +1,17 @@
 """What the terminal shows: a compact table, and the findings in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.text import printable
-from fairfrontier.datasets import describe_all
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, level
 
@@ -25,6 +26,26 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=110)
 
 
+@contextmanager
+def progress_bar(*, shown: bool) -> Iterator[Callable[[float], None] | None]:
+    """Show on the terminal how far each pass over a file has come; give the function to report it to."""
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task, state = bar.add_task("pass 1", total=1.0), {"pass": 1, "done": 0.0}
+
+        def report(done: float) -> None:
+            if done < state["done"]:
+                state["pass"] += 1
+            state["done"] = done
+            bar.update(task, completed=done, description=f"pass {state['pass']:.0f}")
+
+        yield report
+
+
 def sentence(pieces: list[Piece]) -> Text:
     """Return pieces as text with styles; names are never read as markup."""
     line = Text()
@@ -33,22 +54,28 @@ def sentence(pieces: list[Piece]) -> Text:
     return line
 
 
-def frontier_table(summary: dict[str, Any]) -> Table:
-    """Return the Pareto-optimal base models, the fairest last; of many, some of every part of the frontier."""
-    optimal, models = summary["frontier"]["base"], summary["models"]
-    spread = np.unique(np.linspace(0, len(optimal) - 1, min(_ROWS, len(optimal))).round().astype(int))
-    title = f"Pareto-optimal: {len(optimal)} of {summary['constant'] + 1:,}"
-    table = _table(title if len(spread) == len(optimal) else f"{title} ({len(spread)} shown)")
+def models_table(summary: dict[str, Any]) -> Table:
+    """Return the submitted models; of many, some of those that no other one beats, the fairest last."""
+    models, constant = summary["models"], summary["constant"]
+    optimal = [i for i in summary["frontier"]["base"] if i != constant]
+    chosen, title = optimal, f"Pareto-optimal: {len(optimal)} of {summary['n_models']:,}"
+    if summary["n_models"] <= _ROWS:
+        chosen, title = sorted(range(summary["n_models"]), key=lambda i: models["fairness"][i]), "Submitted models"
+    spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
+    table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
-    for column in ("fairness", "accuracy"):
+    for column in ("fairness", summary["settings"]["accuracy"].replace("_", " ")):
         table.add_column(column, justify="right")
     if not summary["regression"]:
-        table.add_column("lowest ÷ highest selection rate", justify="right")
-    for i in (optimal[position] for position in spread):
+        table.add_column("lowest ÷ highest rate", justify="right")
+        table.add_column("four fifths")
+    for i in (chosen[position] for position in spread):
         cells = [printable(models["names"][i]), level(models["fairness"][i]), accuracy(models["accuracy"][i])]
         if not summary["regression"]:
-            cells.append(_ratio(summary, i))
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["best"]["model"] else "")
+            cells += _ratio(summary, i)
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["subject"] else "")
+    cells = ["(the same decision for everyone)", level(1.0), accuracy(models["accuracy"][constant])]
+    table.add_row(*(Text(cell) for cell in cells), style="dim")
     return table
 
 
@@ -61,7 +88,7 @@ def levels_table(summary: dict[str, Any]) -> Table:
     table.add_column("best model", overflow="fold")
     n_base = summary["constant"] + 1
     for minimum in _LEVELS:
-        best = best_at(summary["models"], range(n_base), minimum)
+        best = best_at(summary["models"], range(n_base - 1), minimum)
         stack = best_at(summary["models"], range(n_base, len(summary["models"]["names"])), minimum)
         cells = [f"{minimum:g}", accuracy(best["accuracy"]) if best else "–"]
         cells += [accuracy(stack["accuracy"]) if stack else "–", printable(best["name"]) if best else "–"]
@@ -73,25 +100,22 @@ def _table(title: str) -> Table:
     return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
 
 
-def _ratio(summary: dict[str, Any], model: int) -> str:
-    """Return the worst ratio of selection rates over the attributes."""
-    worst = 1.0
-    for attribute in summary["attributes"]:
-        width = len(attribute["groups"])
-        span = slice(model * width, (model + 1) * width)
-        selected = zip(attribute["true_selected"][span], attribute["false_selected"][span], strict=True)
-        rates = [(t + f) / group["rows"] for (t, f), group in zip(selected, attribute["groups"], strict=True)]
-        if max(rates) == 0:
-            return "–"
-        worst = min(worst, min(rates) / max(rates))
-    return level(worst)
+def _ratio(summary: dict[str, Any], model: int) -> list[str]:
+    """Return the worst ratio of selection rates over the attributes, and the verdict about it."""
+    worst = [attribute["worst"] for attribute in summary["attributes"]]
+    if any(one["ratio"][model] is None for one in worst):
+        return ["–", "selects nobody"]
+    lowest = min(worst, key=lambda one: one["ratio"][model])
+    ends = f"{level(lowest['ratio'][model])} ({level(lowest['low'][model])} to {level(lowest['high'][model])})"
+    verdicts = {one["verdict"][model] for one in worst}
+    return [ends, next(word for word in ("below", "cannot tell", "above") if word in verdicts)]
 
 
 def print_summary(console: Console, summary: dict[str, Any]) -> None:
     """Print the table, FAUC, the recommendation and the four-fifths rule."""
     settings = summary["settings"]
     console.print()
-    console.print(frontier_table(summary))
+    console.print(models_table(summary))
     if summary["stack_fauc"] is not None:
         console.print()
         console.print(levels_table(summary))
@@ -99,8 +123,12 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(_fauc_line(summary))
     console.print()
     console.print(sentence(summary["recommendation"]))
+    if not summary["regression"]:
+        positive = printable(settings["positive"])
+        console.print(Text(f"The positive label is {positive}; a score above {settings['threshold']:g} selects."))
     if summary["rule"]:
         console.print()
+        console.print(sentence(summary["overview"]))
         console.print(sentence(summary["rule"]))
         console.print(
             Text(
@@ -133,7 +161,9 @@ def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
 
 
 def print_datasets(console: Console) -> None:
-    """Print the embedded data sets, one line a task."""
+    """Print the embedded data sets, one line per task."""
+    from fairfrontier.datasets import describe_all
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("task")
     for column in ("rows", "features", "base rate"):

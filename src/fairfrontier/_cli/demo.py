@@ -15,7 +15,6 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._cli.audit import OUTPUTS
-from fairfrontier._cli.stacking import FAMILY, path_names
 from fairfrontier._extras import require
 from fairfrontier.datasets import design_matrix, load_adult
 from fairfrontier.identify._display import TAFDisplay
@@ -26,6 +25,7 @@ from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._inference import fauc_interval
 from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
+from fairfrontier.report._stack import FAMILY, path_names
 from fairfrontier.report._summarise import join_points
 
 DEMO_OUTPUTS = (*OUTPUTS, "taf.png")
@@ -35,7 +35,7 @@ N_TREES = 200
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Adult in three parts: one to train models, one to fit the stack, one to value both."""
+    """Adult in three parts: one to train models, one to fit the stack, one to evaluate both."""
 
     X: NDArray[Any]
     y: NDArray[Any]
@@ -76,7 +76,7 @@ class DemoResult:
 
 
 def run_demo() -> DemoResult:
-    """Train models, fit a fair stack of them, and value both on rows that neither has seen."""
+    """Train models, fit a fair stack of them, and evaluate both on rows that neither has seen."""
     with threadpool_limits(limits=1):  # small models and products: threads would mostly wait for one another
         return _run_demo()
 
@@ -95,7 +95,9 @@ def _run_demo() -> DemoResult:
         positive="above 50,000",
         weight=WEIGHT,
         title="Adult income: fairness between genders, and what it costs",
-        notes=("Models trained on half of the rows, the stack fitted on a quarter, all valued on the last quarter.",),
+        notes=(
+            "Models trained on half of the rows, the stack fitted on a quarter, all evaluated on the last quarter.",
+        ),
     )
     summary = summarise(base, settings, stack=stack, stack_family=FAMILY, interval=(interval.low, interval.high))
     return DemoResult(summary, base, stack)

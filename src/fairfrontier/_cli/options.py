@@ -1,9 +1,63 @@
-"""Option values that are more than a word or a number."""
+"""What was asked on the command line, and option values that are more than a word or a number."""
 
-from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
+import json
+from dataclasses import dataclass
+from pathlib import Path
 
-_FORMS = "'uniform', 'step:0.8', 'power:2:0.8' or 'point:0.9'"
+from fairfrontier._validation import number, one_of
+from fairfrontier.exceptions import FairFrontierError, InvalidInputError
+from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
+
+_FORMS = "'uniform', 'step:0.8', 'power:2:0.8', 'point:0.9' or a file that `elicit` wrote"
+# The largest numbers that fit into the machine's integers.
+MOST_ROWS, LARGEST_SEED = 2**62, 2**32 - 1
+
+
+@dataclass(frozen=True)
+class AuditOptions:
+    """The options of `audit` and `stack`, as they were given; `check` says whether they make sense."""
+
+    file: Path
+    label: str
+    sensitive: tuple[str, ...]
+    scores: tuple[str, ...] = ()
+    positive: str | None = None
+    fairness: str = "demographic_parity"
+    accuracy: str = "accuracy"
+    weight: str = "step:0.8"
+    threshold: float = 0.5
+    confidence: float = 0.95
+    sensitive_mode: str = "separate"
+    min_fairness: float = 0.95
+    delimiter: str | None = None
+    title: str | None = None
+    chunk_rows: int | None = None
+
+    def check(self) -> Weight:
+        """Return the weight; raise for a value that no option may have, before the file is read."""
+        one_of(self.fairness, MEASURES, parameter="--fairness")
+        one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
+        one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
+        number(self.threshold, parameter="--threshold", low=0.0, high=1.0)
+        number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
+        number(self.confidence, parameter="--confidence", low=0.0, high=1.0, strict=True)
+        if self.chunk_rows is not None:
+            number(self.chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
+        if self.delimiter is not None and len(self.delimiter) != 1:
+            raise InvalidInputError(f"--delimiter must be one character; got {self.delimiter!r}")
+        return parse_weight(self.weight)
+
+    @property
+    def regression(self) -> bool:
+        """Whether the label is a number."""
+        return ACCURACY_MEASURES[self.accuracy].regression
+
+
+def check_seed(seed: int) -> int:
+    """Return a seed that every generator takes."""
+    number(seed, parameter="--seed", low=0, high=LARGEST_SEED)
+    return seed
 
 
 def parse_weight(text: str) -> Weight:
@@ -16,9 +70,11 @@ def parse_weight(text: str) -> Weight:
     >>> parse_weight("steep:0.8")
     Traceback (most recent call last):
     ...
-    fairfrontier.exceptions.InvalidInputError: --weight must be 'uniform', 'step:0.8', 'power:2:0.8' or 'point:0.9';
-    got 'steep:0.8'
+    fairfrontier.exceptions.InvalidInputError: --weight must be 'uniform', 'step:0.8', 'power:2:0.8', 'point:0.9' or a
+    file that `elicit` wrote; got 'steep:0.8'
     """
+    if text.strip().lower().endswith(".json"):
+        return _read_weight(Path(text.strip()))
     kind, *parameters = text.strip().split(":")
     makers: dict[tuple[str, int], type[Weight]] = {
         ("uniform", 0): UniformWeight,
@@ -40,6 +96,19 @@ def parse_weight(text: str) -> Weight:
         raise InvalidInputError(f"--weight {text}: {error}") from None
 
 
-def parse_delimiter(text: str) -> str:
+def _read_weight(path: Path) -> Weight:
+    """Return the weight of a file that `elicit` wrote: knots and the values between them."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return TabulatedWeight(content["knots"], content["values"])
+    except OSError as error:
+        raise InvalidInputError(f"--weight must be {_FORMS}; {str(path)!r}: {error.strerror or error}") from None
+    except (ValueError, KeyError, TypeError, FairFrontierError) as error:
+        raise InvalidInputError(
+            f"--weight must be {_FORMS}; {str(path)!r} is none: {type(error).__name__}: {error}"
+        ) from None
+
+
+def parse_delimiter(text: str | None) -> str | None:
     """Return the character that a text names; a tab may be written with a backslash."""
-    return {"\\t": "\t", "tab": "\t"}.get(text, text)
+    return text if text is None else {"\\t": "\t", "tab": "\t"}.get(text, text)

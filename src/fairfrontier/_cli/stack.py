@@ -1,90 +1,103 @@
-"""The stack command: fit on one part of a file, value on the rest, write weights and model."""
+"""The command `stack`: fit on one part of a file, evaluate on the rest, write weights and model."""
 
 from pathlib import Path
 from typing import Any
 
-from fairfrontier._cli.audit import OUTPUTS, write_results
-from fairfrontier._cli.interval import fauc_bounds
-from fairfrontier._cli.request import Request, read, settings_of
-from fairfrontier._cli.stacking import FittedStack, Operating, family_name, fit_stack
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from fairfrontier._cli.audit import OUTPUTS, settings_of, write_results
+from fairfrontier._cli.options import AuditOptions, check_seed
+from fairfrontier._cli.table import open_audit
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import save
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import Weight
-from fairfrontier.report import summarise
+from fairfrontier.report import Settings, summarise
+from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory
+from fairfrontier.report._stack import FittedStack, family_name, fit_on_part
 from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
 
 STACK_OUTPUTS = (*OUTPUTS, "weights.csv", "model.skops")
 
 
 def run_stack(
-    request: Request, operating: Operating, *, test_size: float = 0.5, seed: int = 0
+    options: AuditOptions,
+    *,
+    tau: float | None = None,
+    min_fairness: float | None = None,
+    test_size: float = 0.5,
+    seed: int = 0,
+    progress: Any = None,
 ) -> tuple[dict[str, Any], FittedStack]:
     """Return the summary of a stack on rows that it has not seen, and the stack.
 
     Parameters
     ----------
-    request : Request
-        What to read and how to value it.
-    operating : Operating
-        Which point of the path to choose.
+    options : AuditOptions
+        What to read and how to evaluate it.
+    tau, min_fairness : float, optional
+        The operating point: the largest score bias, or the least fairness in cross-validation; neither: best FAUC.
     test_size : float
         Share of the rows that is held out.
     seed : int
         Of the split.
+    progress : callable, optional
+        Is told how much of a pass over the file is done.
     """
-    weight = check_stack(request, operating, test_size)
-    fitted = fit_stack(request, read(request), weight, operating, test_size=test_size, seed=seed)
-    bounds = fauc_bounds(
-        fitted.held_out, fitted.base, weight=weight, confidence=request.confidence, measures=request.measures()
-    )
-    return stack_summary(request, operating, fitted, weight, bounds), fitted
-
-
-def check_stack(request: Request, operating: Operating, test_size: float) -> Weight:
-    """Return the weight; raise for a value that no option may have, before the file is read."""
-    weight = request.checked()
+    weight = options.check()
     number(test_size, parameter="--test-size", low=0.0, high=1.0, strict=True)
-    if operating.tau is not None:
-        number(operating.tau, parameter="--tau", low=0.0)
-        if operating.min_fairness is not None:
+    check_seed(seed)
+    if tau is not None:
+        number(tau, parameter="--tau", low=0.0)
+        if min_fairness is not None:
             raise InvalidInputError("--tau and --min-fairness both choose the operating point: give one of them")
-    return weight
+    with threadpool_limits(limits=1):
+        table = open_audit(options, progress)
+        settings = settings_of(options, table, weight)
+        fitted = fit_on_part(
+            table.chunks,
+            settings,
+            tau=tau,
+            min_fairness=min_fairness,
+            test_size=test_size,
+            seed=seed,
+            n_rows=table.n_rows,
+            in_memory=table.in_memory,
+        )
+        if not options.regression:  # predictions in the words of the file
+            fitted.model.classes_ = np.array(table.labels)
+        bounds = bounds_in_memory(fitted.held_out, fitted.base, settings) if table.in_memory else None
+    choice = _choice(tau, min_fairness)
+    return _stack_summary(fitted, settings, choice, bounds), fitted
 
 
-def stack_summary(
-    request: Request,
-    operating: Operating,
-    fitted: FittedStack,
-    weight: Weight,
-    bounds: tuple[float, float] | None,
-    notes: tuple[str, ...] = (),
+def _choice(tau: float | None, min_fairness: float | None) -> str:
+    if tau is not None:
+        return f"largest score bias {tau:g}"
+    if min_fairness is not None:
+        return f"least fairness {min_fairness:g} in cross-validation"
+    return "the best FAUC in cross-validation"
+
+
+def _stack_summary(
+    fitted: FittedStack, settings: Settings, choice: str, bounds: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Return the summary of a stack on rows that it has not seen."""
     note = (
         f"The stack was fitted on {fitted.n_fit:,} rows; all figures are for the other {fitted.base.n_rows:,}. "
-        f"Its operating point was chosen without them: {_choice(operating)}."
+        f"Its operating point was chosen without them: {choice}."
     )
     summary = summarise(
         fitted.base,
-        settings_of(request, fitted.held_out, weight, (note, *notes)),
+        settings.with_notes(note, *([] if bounds else [NO_INTERVAL])),
         stack=fitted.stack,
         stack_family=family_name(fitted.held_out.names),
         interval=bounds,
-        rule_model=len(fitted.base.points),
     )
     summary["operating"] = _operating(summary, fitted)
     summary["recommendation"] = [*_stack_words(summary), *best_model(summary)]
     return summary
-
-
-def _choice(operating: Operating) -> str:
-    if operating.tau is not None:
-        return f"largest score bias {operating.tau:g}"
-    if operating.min_fairness is not None:
-        return f"least fairness {operating.min_fairness:g} in cross-validation"
-    return "the best FAUC in cross-validation"
 
 
 def _operating(summary: dict[str, Any], fitted: FittedStack) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""CSV and Parquet files in batches."""
+"""CSV and Parquet files as chunks: the one way from a file to rows."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,14 +13,14 @@ from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
+from fairfrontier.chunks._tables import TableFile, open_stream, open_table
 from fairfrontier.exceptions import DataFileError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
-_PARQUET_MAGIC = b"PAR1"
+# Columns that are read at once where all rows are read at once: few enough not to hold the file twice.
+_COLUMNS = 32
 # Pyarrow would otherwise fetch the whole file ahead of what is read, and each column of a row group at once.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**20}
-# Bytes of a CSV file that are parsed at once.
-_BLOCK = 2**25
 
 
 @dataclass(frozen=True)
@@ -29,51 +29,75 @@ class Columns:
 
     Attributes
     ----------
-    label : str
-        The target.
+    label : str or None
+        The target; None: there is none.
     sensitive : tuple of str
         The sensitive attributes.
     scores : tuple of str
-        One column a model.
+        The models, one column each.
     sample_weight, fold : str or None
         Weights and folds, if there are any.
+    text : tuple of str
+        Columns of a CSV file that are text whatever they look like: a column of numbers at the top of a file may have
+        words further down.
+    numbers : tuple of str
+        Columns of a CSV file that are numbers even if the first of them are whole; scores are so anyway.
     """
 
-    label: str
+    label: str | None
     sensitive: tuple[str, ...]
     scores: tuple[str, ...]
     sample_weight: str | None = None
     fold: str | None = None
+    text: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = ()
+
+    def about_rows(self) -> list[str]:
+        """Return the columns that are not scores, each once."""
+        named = (self.label, *self.sensitive, self.sample_weight, self.fold)
+        return list(dict.fromkeys(name for name in named if name is not None))
 
     def all(self) -> list[str]:
         """Return every column that is read, once."""
-        optional = [name for name in (self.sample_weight, self.fold) if name is not None]
-        return list(dict.fromkeys([self.label, *self.sensitive, *optional, *self.scores]))
+        return list(dict.fromkeys([*self.about_rows(), *self.scores]))
 
     def rows(self, batch: Any, first_row: int) -> Rows:
         """Return a pyarrow record batch as validated rows."""
-        scores = np.empty((len(self.scores), batch.num_rows), dtype=_common_type(batch, self.scores))
+        position = {name: i for i, name in enumerate(batch.schema.names)}
+        dtype = _common_type([batch.schema.field(position[name]).type for name in self.scores])
+        scores = np.empty((len(self.scores), batch.num_rows), dtype=dtype)
         for values, name in zip(scores, self.scores, strict=True):
-            values[:] = _numbers(batch.column(name), name)
+            values[:] = _numbers(batch.column(position[name]), name)
+
+        def read(name: str | None) -> NDArray[Any] | None:
+            return None if name is None else _values(batch.column(position[name]))
+
         return Rows.validated(
-            _values(batch.column(self.label)),
+            read(self.label),
             scores.T,
-            {name: _values(batch.column(name)) for name in self.sensitive},
-            sample_weight=None if self.sample_weight is None else _values(batch.column(self.sample_weight)),
-            fold=None if self.fold is None else _values(batch.column(self.fold)),
+            {name: read(name) for name in self.sensitive},
+            sample_weight=read(self.sample_weight),
+            fold=read(self.fold),
             names=self.scores,
             first_row=first_row,
         )
 
 
-def _common_type(batch: Any, names: Sequence[str]) -> Any:
+def _common_type(types: Sequence[Any]) -> Any:
     """Return single precision only where every column has it."""
-    single = all(str(batch.column(name).type) in ("float", "halffloat", "bool") for name in names)
-    return np.float32 if single else np.float64
+    kinds = {str(one) for one in types}
+    return np.float32 if kinds <= {"float", "halffloat", "bool"} else np.float64
 
 
 def _numbers(column: Any, name: str) -> NDArray[Any]:
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    if arrow.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if arrow.types.is_decimal(column.type) or arrow.types.is_null(column.type):
+        column = column.cast(arrow.float64())
     values = column.to_numpy(zero_copy_only=False)
+    if values.dtype.kind == "O" and arrow.types.is_boolean(column.type):
+        values = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
     if values.dtype.kind not in "fiub":
         shown = column[0].as_py() if len(column) else None
         raise InvalidInputError(
@@ -84,34 +108,41 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
 
 
 def _values(column: Any) -> NDArray[Any]:
-    if str(column.type).startswith("dictionary"):
-        column = column.dictionary_decode()
-    if column.null_count or str(column.type) not in ("string", "large_string"):
+    """Return a column as numbers, or as objects of which each distinct one exists once; what is missing is None."""
+    types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
+    numbers = types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)
+    if numbers and (types.is_floating(column.type) or not column.null_count):
         return np.asarray(column.to_numpy(zero_copy_only=False))
-    # One object a distinct text, not one a row: telling them apart is then a comparison of addresses.
-    encoded = column.dictionary_encode()
-    return np.asarray(np.array(encoded.dictionary.to_pylist(), dtype=object)[encoded.indices.to_numpy()])
+    encoded = column if types.is_dictionary(column.type) else column.dictionary_encode()
+    values = encoded.dictionary.to_pylist()
+    lookup = np.empty(len(values) + 1, dtype=object)
+    lookup[:-1] = [None if isinstance(value, str) and not value.strip() else value for value in values]
+    indices = encoded.indices.fill_null(len(values))
+    return np.asarray(lookup[indices.to_numpy(zero_copy_only=False)])
 
 
 def file_chunks(
-    path: str | Path,
+    path: str | Path | TableFile,
     *,
-    label: str,
+    label: str | None,
     sensitive: str | Sequence[str],
     scores: Sequence[str] | None = None,
     sample_weight: str | None = None,
     fold: str | None = None,
     chunk_rows: int | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    text: Sequence[str] = (),
+    numbers: Sequence[str] = (),
 ) -> StreamedChunks:
     """Read a CSV or Parquet file in chunks; which of the two it is, its first bytes say.
 
     Parameters
     ----------
-    path : str or Path
-        The file.
-    label : str
-        Column of the target.
+    path : str, Path or TableFile
+        The file. A CSV file may be compressed (gzip, bz2, zstd).
+    label : str or None
+        Column of the target; None: there is none.
     sensitive : str or sequence of str
         Columns of the sensitive attributes.
     scores : sequence of str, optional
@@ -120,8 +151,10 @@ def file_chunks(
         Columns of weights, and of folds (integers from 0) for tuning.
     chunk_rows : int, optional
         Rows in a chunk; None: about 32 MB of scores in double precision.
-    delimiter : str
-        What separates the columns of a CSV file.
+    delimiter, encoding : str, optional
+        What separates the columns of a CSV file, and how its text is encoded; None: what the file looks like.
+    text, numbers : sequence of str
+        Columns of a CSV file that are text, or numbers, whatever their first values look like.
 
     Examples
     --------
@@ -133,98 +166,203 @@ def file_chunks(
     ...     [chunk.scores.ravel().tolist() for chunk in chunks]
     [[0.2, 0.9], [0.6]]
     """
+    table = path if isinstance(path, TableFile) else open_table(path, delimiter=delimiter, encoding=encoding)
     asked = Columns(
         label,
         (sensitive,) if isinstance(sensitive, str) else tuple(sensitive),
         tuple(scores or ()),
         sample_weight,
         fold,
+        tuple(text),
+        tuple(numbers),
     )
-    file, schema = Path(path), file_schema(path, delimiter=delimiter)
-    known = _resolved(asked, schema, file)
+    known = _resolved(asked, table)
     step = rows_of_chunk(chunk_rows, len(known.scores))
-    if _is_parquet(file):
-        return StreamedChunks(
-            known.scores, _reader(file, "Parquet", known, lambda: _parquet_batches(file, known, step))
-        )
-    open_batches = partial(_csv_batches, file, known, step, schema=schema, delimiter=delimiter)
-    return StreamedChunks(known.scores, _reader(file, "CSV", known, open_batches))
+    batches = _parquet_batches if table.csv is None else _csv_batches
+    return StreamedChunks(known.scores, _reader(table, known, partial(batches, table, known, step)))
 
 
-def file_schema(path: str | Path, *, delimiter: str = ",") -> Any:
+def gathered(
+    chunks: Iterable[Rows], *, n_rows: int | None = None, threshold: float | None = None, most_double: int | None = None
+) -> Rows:
+    """Return all rows of chunks as one object in memory.
+
+    Parameters
+    ----------
+    chunks : iterable of Rows
+        The rows, at least one.
+    n_rows : int, optional
+        How many rows there are, if that is known: the scores are then written where they stay.
+    threshold : float, optional
+        What decisions compare scores with.
+    most_double : int, optional
+        With more scores than this they are kept in single precision, on their side of the threshold.
+    """
+    parts: list[Rows] = []
+    scores: NDArray[Any] | None = None
+    n_scores, filled, single = 0, 0, False
+    for rows in chunks:
+        n_scores += rows.scores.size
+        expected = n_scores if n_rows is None else n_rows * rows.scores.shape[1]
+        if not single and most_double is not None and expected > most_double:
+            single = True
+            parts = [_in_single(part, threshold) for part in parts]
+        part = _in_single(rows, threshold) if single else rows
+        if n_rows is not None and len(rows) < n_rows:
+            if scores is None:
+                # One model after the other in memory: what is summed over rows is then read in one go.
+                scores = np.empty((part.scores.shape[1], n_rows), dtype=part.scores.dtype)
+            scores[:, filled : filled + len(part)] = part.scores.T
+            part = replace(part, scores=part.scores[:, :0])
+        filled += len(part)
+        parts.append(part)
+    if not parts:
+        raise InvalidInputError("chunks must hold at least one row; got none")
+    return parts[0] if len(parts) == 1 else _joined(parts, scores)
+
+
+def _joined(parts: Sequence[Rows], scores: NDArray[Any] | None) -> Rows:
+    """Return parts as one, with their scores (k, n) if these are together already."""
+    first = parts[0]
+    if scores is None:
+        dtype = np.result_type(*(part.scores.dtype for part in parts))
+        scores = np.empty((len(first.names), sum(len(part) for part in parts)), dtype=dtype)
+        start = 0
+        for part in parts:
+            scores[:, start : start + len(part)] = part.scores.T
+            start += len(part)
+
+    def joined(values: list[Any]) -> Any:
+        return None if values[0] is None else np.concatenate(values)
+
+    return Rows(
+        y=joined([part.y for part in parts]),
+        scores=scores.T,
+        sensitive={name: joined([part.sensitive[name] for part in parts]) for name in first.sensitive},
+        names=first.names,
+        row=joined([part.row for part in parts]),
+        weight=joined([part.weight for part in parts]),
+        fold=joined([part.fold for part in parts]),
+    )
+
+
+def _in_single(rows: Rows, threshold: float | None) -> Rows:
+    return rows if rows.scores.dtype == np.float32 else replace(rows, scores=single_precision(rows.scores, threshold))
+
+
+def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[np.float32]:
+    """Return scores in single precision that are above `threshold` exactly where they were in double precision.
+
+    Examples
+    --------
+    >>> scores = np.array([0.5, 0.5 + 1e-12])
+    >>> scores.astype(np.float32) > 0.5, single_precision(scores, 0.5) > 0.5
+    (array([False, False]), array([False,  True]))
+    """
+    result = numbers.astype(np.float32)
+    if threshold is None:
+        return result
+    # As a double: compared with a plain float, single precision would round the threshold.
+    threshold = np.float64(threshold)
+    moved = np.nonzero((result > threshold) != (numbers > threshold))
+    for where in zip(*moved, strict=True):
+        toward = np.float32(np.inf if numbers[where] > threshold else -np.inf)
+        while (result[where] > threshold) != (numbers[where] > threshold):
+            result[where] = np.nextafter(result[where], toward)
+    return result
+
+
+def file_schema(path: str | Path, *, delimiter: str | None = None) -> Any:
     """Return the pyarrow schema of a CSV or Parquet file; the types of a CSV file are those of its first 32 MB."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    file, kind = Path(path), "CSV"
-    try:
-        if _is_parquet(file):
-            kind = "Parquet"
-            with require("pyarrow.parquet", extra="cli", purpose=_PURPOSE).ParquetFile(file) as source:
-                return source.schema_arrow
-        csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
-        with csv.open_csv(file, *_csv_options(csv, delimiter), csv.ConvertOptions(strings_can_be_null=True)) as source:
-            return source.schema
-    except arrow.ArrowException as error:
-        raise _damaged(file, kind, error) from None
+    return arrow.schema(list(open_table(path, delimiter=delimiter).types.items()))
 
 
-def _is_parquet(file: Path) -> bool:
-    try:
-        with file.open("rb") as stream:
-            return stream.read(len(_PARQUET_MAGIC)) == _PARQUET_MAGIC
-    except OSError as error:
-        raise DataFileError(
-            f"{str(file)!r} must be a CSV or Parquet file; it cannot be opened: {error.strerror}"
-        ) from None
-
-
-def _parquet_batches(file: Path, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
+def _parquet_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
     """Yield record batches, and the share of the file that is read after each."""
     parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
     done = 0
-    with parquet.ParquetFile(file, **_STREAMED) as source:
-        for batch in source.iter_batches(batch_size=step, columns=columns.all()):
+    with parquet.ParquetFile(table.path, **_STREAMED) as source:
+        if step >= source.metadata.num_rows:
+            yield _ColumnBlocks(source, columns.all()), 1.0
+            return
+        # In one thread: several fetch and decode far more than is asked for.
+        for batch in source.iter_batches(batch_size=step, columns=columns.all(), use_threads=False):
             done += batch.num_rows
             yield batch, done / source.metadata.num_rows
 
 
-def _csv_batches(
-    file: Path, columns: Columns, step: int, *, schema: Any, delimiter: str
-) -> Iterator[tuple[Any, float]]:
+class _ColumnBlocks:
+    """All rows of a Parquet file like a record batch, of which only a few columns are in memory at a time.
+
+    Parameters
+    ----------
+    source : pyarrow.parquet.ParquetFile
+        The file.
+    names : list of str
+        The columns.
+    """
+
+    def __init__(self, source: Any, names: list[str]) -> None:
+        arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+        self.schema = arrow.schema([source.schema_arrow.field(name) for name in names])
+        self.num_rows = source.metadata.num_rows
+        self._source, self._first = source, -1
+        self._block: Any = None
+
+    def column(self, index: int) -> Any:
+        """Return a column; those next to it are read along with it."""
+        start = index - index % _COLUMNS
+        if start != self._first:
+            self._block = None  # before the next one is read: two of them are not needed
+            self._block = self._source.read(self.schema.names[start : start + _COLUMNS], use_threads=False)
+            self._first = start
+        return self._block.column(self.schema.names[index]).combine_chunks()
+
+
+def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
     """Yield record batches, and the share of the file that is read after each."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
-    size = max(file.stat().st_size, 1)
+    found = table.csv
+    if found is None:  # a Parquet file, which `_parquet_batches` reads
+        return
+    size = max(table.path.stat().st_size, 1)
+    types = {name: table.types[name] for name in columns.all()}
     # A column of whole numbers at the top of the file may have fractions further down.
-    types = {name: schema.field(name).type for name in columns.all()} | dict.fromkeys(columns.scores, arrow.float64())
-    converting = csv.ConvertOptions(column_types=types, include_columns=columns.all(), strings_can_be_null=True)
-    with file.open("rb") as stream, csv.open_csv(stream, *_csv_options(csv, delimiter), converting) as source:
+    numbers = [name for name in (*columns.scores, *columns.numbers) if not arrow.types.is_boolean(types[name])]
+    types |= dict.fromkeys(numbers, arrow.float64()) | dict.fromkeys(columns.text, arrow.string())
+    converting = found.converting(csv, column_types=types, include_columns=columns.all())
+    with (
+        open_stream(table.path, found) as (stream, raw),
+        csv.open_csv(stream, *found.options(csv), converting) as source,
+    ):
         for batch in source:
             for start in range(0, batch.num_rows, step):
-                yield batch.slice(start, step), min(stream.tell() / size, 1.0)
-
-
-def _csv_options(csv: Any, delimiter: str) -> tuple[Any, Any]:
-    parsing = csv.ParseOptions(delimiter=delimiter, newlines_in_values=True)
-    return csv.ReadOptions(block_size=_BLOCK), parsing
+                yield batch.slice(start, step), min(raw.tell() / size, 1.0)
 
 
 def _reader(
-    file: Path, kind: str, columns: Columns, open_batches: Callable[[], Iterator[tuple[Any, float]]]
+    table: TableFile, columns: Columns, open_batches: Callable[[], Iterator[tuple[Any, float]]]
 ) -> Callable[[], Iterator[tuple[Rows, float]]]:
     """Return the function that opens the file anew and yields its chunks."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    before = _state(file)
+    before = _state(table.path)
 
     def open_chunks() -> Iterator[tuple[Rows, float]]:
         first_row = 0
-        _check_unchanged(file, before)
-        try:
-            for batch, done in open_batches():
-                yield columns.rows(batch, first_row), done
-                first_row += batch.num_rows
-            _check_unchanged(file, before)
-        except arrow.ArrowException as error:
-            raise _damaged(file, kind, error, first_row) from None
+        _check_unchanged(table.path, before)
+        batches = open_batches()
+        while True:
+            try:
+                batch, done = next(batches, (None, 1.0))
+            except (arrow.ArrowException, EOFError, OSError) as error:
+                raise table.damaged(error, first_row) from None
+            if batch is None:
+                break
+            yield columns.rows(batch, first_row), done
+            first_row += batch.num_rows
+        _check_unchanged(table.path, before)
 
     return open_chunks
 
@@ -244,30 +382,36 @@ def _check_unchanged(file: Path, before: tuple[int, int]) -> None:
         )
 
 
-def _resolved(columns: Columns, schema: Any, file: Path) -> Columns:
+def _resolved(columns: Columns, table: TableFile) -> Columns:
     """Return the columns after checking that the file has them; without named scores, all other numbers are scores."""
-    optional = [name for name in (columns.sample_weight, columns.fold) if name is not None]
-    for name in (columns.label, *columns.sensitive, *optional, *columns.scores):
-        one_of(name, schema.names, parameter=f"the columns of {file.name}")
+    for name in columns.all():
+        if name not in table.types:
+            one_of(name, table.types, parameter=f"the columns of {table.path.name}")
+        _check_single_values(name, table)
     if columns.scores:
         return columns
-    types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
-    taken = {columns.label, *columns.sensitive, *optional}
-    numbers = tuple(
-        field.name
-        for field in schema
-        if field.name not in taken and (types.is_floating(field.type) or types.is_integer(field.type))
-    )
+    taken = set(columns.about_rows())
+    numbers = tuple(name for name in table.types if name not in taken and is_number(table.types[name]))
     if not numbers:
         raise InvalidInputError(
-            f"{file.name} must have columns of scores besides {sorted(taken)}; got none with numbers"
+            f"{table.path.name} must have columns of scores besides {sorted(taken)}; got none with numbers"
         )
-    return Columns(columns.label, columns.sensitive, numbers, columns.sample_weight, columns.fold)
+    return replace(columns, scores=numbers)
 
 
-def _damaged(file: Path, kind: str, error: Exception, row: int | None = None) -> DataFileError:
-    """Return a one-line error from pyarrow's, which may quote the file at length."""
-    reason = " ".join(str(error).split())
-    reason = reason if len(reason) <= 200 else reason[:199] + "…"
-    after = "" if row is None else f" after row {row}"
-    return DataFileError(f"{file.name} must be a readable {kind} file; it is not{after}: {reason}")
+def is_number(dtype: Any) -> bool:
+    """Tell whether a pyarrow type is one of numbers; booleans are none."""
+    types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
+    return bool(types.is_integer(dtype) or types.is_floating(dtype) or types.is_decimal(dtype))
+
+
+def _check_single_values(name: str, table: TableFile) -> None:
+    """Refuse a column of lists, records or raw bytes."""
+    types, dtype = require("pyarrow", extra="cli", purpose=_PURPOSE).types, table.types[name]
+    if types.is_nested(dtype):
+        raise InvalidInputError(
+            f"column {name!r} of {table.path.name} must hold one value per row; it holds {str(dtype)[:60]}: write the "
+            "values into columns of their own"
+        )
+    if types.is_binary(dtype) or types.is_large_binary(dtype) or types.is_fixed_size_binary(dtype):
+        raise InvalidInputError(f"column {name!r} of {table.path.name} must be text or numbers; it holds raw bytes")

@@ -209,7 +209,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self.estimators_: list[tuple[str, Any]] = []
         self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
         self.n_features_in_ = len(self.names_)
-        self._has_names = chunks.names != base.numbered(len(chunks.names))
+        unnamed = chunks.names == base.numbered(len(chunks.names)) and isinstance(self.estimators, str)
+        self._has_names = not unnamed
         self._describe(data.moments.keyed)
         self._fit_path(data, None)
         return self

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
@@ -133,6 +134,20 @@ def sample(
         )
     check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
+    options = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
+    return sample_rows(rows, fairness=fairness, include_constant=include_constant, **options)
+
+
+def sample_rows(
+    rows: Rows,
+    *,
+    fairness: Any = "demographic_parity",
+    accuracy: Any = "accuracy",
+    threshold: float | None = 0.5,
+    sensitive_mode: str = "separate",
+    include_constant: bool = True,
+) -> Sample:
+    """Return validated rows as a sample; the other parameters are those of `tradeoff_points`, without functions."""
     check_constant_name(rows.names, include_constant)
     options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
     found = sum_rows(whole(rows), fairness=fairness, **options)

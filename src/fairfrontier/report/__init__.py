@@ -3,7 +3,7 @@
 from fairfrontier.report._evaluate import Evaluation, GroupCounts, evaluate, evaluate_chunks
 from fairfrontier.report._html import render_html
 from fairfrontier.report._summarise import Settings, summarise
-from fairfrontier.report._tables import frontier_csv, points_csv
+from fairfrontier.report._tables import frontier_csv, groups_csv, points_csv
 
 __all__ = [
     "Evaluation",
@@ -12,6 +12,7 @@ __all__ = [
     "evaluate",
     "evaluate_chunks",
     "frontier_csv",
+    "groups_csv",
     "points_csv",
     "render_html",
     "summarise",

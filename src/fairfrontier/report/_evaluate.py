@@ -7,10 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._validation import Attribute, FloatArray
+from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.chunks import Chunks, whole
-from fairfrontier.identify._points import TradeoffPoints, check_constant_name, evaluation_rows, points_from_sums
-from fairfrontier.metrics._evaluation import sum_rows
+from fairfrontier.identify._points import (
+    TradeoffPoints,
+    check_constant_name,
+    evaluation_rows,
+    points_from_rates,
+    points_from_sums,
+)
+from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.metrics._evaluation import Sums, sum_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,6 +35,8 @@ class GroupCounts:
     true_selected, false_selected : ndarray of shape (k, g)
         Rows with a positive, and with a negative, label that a model selects. For regression the first holds the sum
         of the scores and the second is zero.
+    judged : ndarray of shape (g,)
+        False for groups that are too small to be judged by: they are shown, and take no part in fairness.
     """
 
     attribute: str
@@ -36,10 +45,16 @@ class GroupCounts:
     positives: FloatArray
     true_selected: FloatArray
     false_selected: FloatArray
+    judged: NDArray[np.bool_]
+
+    @property
+    def selected(self) -> FloatArray:
+        """Rows that each model selects, shape (k, g)."""
+        return self.true_selected + self.false_selected
 
     def selection_rates(self) -> FloatArray:
         """Return the share of each group that each model selects, shape (k, g)."""
-        return (self.true_selected + self.false_selected) / self.rows
+        return self.selected / self.rows
 
     def append(self, other: "GroupCounts") -> "GroupCounts":
         """Return these counts with the models of `other`, on the same rows, behind them."""
@@ -50,6 +65,7 @@ class GroupCounts:
             self.positives,
             np.concatenate([self.true_selected, other.true_selected]),
             np.concatenate([self.false_selected, other.false_selected]),
+            self.judged,
         )
 
 
@@ -73,6 +89,7 @@ def evaluate(
     sensitive_mode: str = "separate",
     include_constant: bool = True,
     names: Sequence[str] | None = None,
+    min_group: int = 0,
 ) -> Evaluation:
     """Evaluate models and count, group by group, whom they select.
 
@@ -82,6 +99,8 @@ def evaluate(
         As in `tradeoff_points`.
     names : sequence of str, optional
         The models' names, where `y_preds` is an array: a large matrix need not be copied to carry them.
+    min_group : int
+        Groups with fewer rows are counted, but fairness does not compare them.
 
     Returns
     -------
@@ -108,6 +127,7 @@ def evaluate(
         threshold=threshold,
         sensitive_mode=sensitive_mode,
         include_constant=include_constant,
+        min_group=min_group,
     )
 
 
@@ -119,6 +139,7 @@ def evaluate_chunks(
     threshold: float = 0.5,
     sensitive_mode: str = "separate",
     include_constant: bool = True,
+    min_group: int = 0,
 ) -> Evaluation:
     """Evaluate models in one pass over chunks, and count, group by group, whom they select.
 
@@ -128,22 +149,31 @@ def evaluate_chunks(
         Labels, scores and groups; `whole` makes one chunk of rows in memory.
     fairness, accuracy, threshold, sensitive_mode, include_constant
         As in `tradeoff_points`.
+    min_group : int
+        As in `evaluate`.
     """
     check_constant_name(chunks.names, include_constant)
     found = sum_rows(chunks, fairness=fairness, accuracy=accuracy, threshold=threshold, sensitive_mode=sensitive_mode)
     points = points_from_sums(found, chunks.names, include_constant=include_constant)
+    sets = judged_sets(found.contrasts.sets, found.contrasts.membership @ found.rows, min_group)
+    points = points_from_rates(points.rates, sets, points.accuracy, points.names)
     outcome = found.sums.outcome
     if include_constant:
         outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0]], axis=1)
-    groups = tuple(
-        _counts(attribute, found.contrasts.label, found.sums.weight, outcome)
-        for attribute in found.contrasts.attributes
-    )
+    groups = tuple(_counts(attribute, found, outcome, min_group) for attribute in found.contrasts.attributes)
     return Evaluation(points, groups, int(found.rows.sum()))
 
 
-def _counts(attribute: Attribute, label: NDArray[np.bool_], weight: FloatArray, outcome: FloatArray) -> GroupCounts:
+def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
+    """Return the comparison without sets of fewer than `min_group` rows; where fewer than two are left, with all."""
+    large = [tuple(i for i in block if sizes[i] >= min_group) for block in sets.blocks]
+    blocks = tuple(kept if len(kept) >= 2 else block for kept, block in zip(large, sets.blocks, strict=True))
+    return replace(sets, blocks=blocks)
+
+
+def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, min_group: int) -> GroupCounts:
     """Return the counts of one attribute from the sums over cells (label × all attributes)."""
+    label, weight = found.contrasts.label, found.sums.weight
     member = np.stack([attribute.codes == code for code in range(len(attribute.values))]).astype(np.float64)
     true_selected = (member[:, label] @ outcome[label]).T
     false_selected = (member[:, ~label] @ outcome[~label]).T
@@ -156,4 +186,5 @@ def _counts(attribute: Attribute, label: NDArray[np.bool_], weight: FloatArray, 
         member[:, label] @ weight[label],
         true_selected,
         false_selected,
+        np.asarray(member @ found.rows >= min_group),
     )

@@ -8,10 +8,13 @@ from statistics import NormalDist
 from typing import Any
 
 from fairfrontier._extras import require
-from fairfrontier.report._words import accuracy, level, plain
+from fairfrontier.report._tables import GROUP_COLUMNS, group_rows
+from fairfrontier.report._words import VERDICTS, accuracy, level, p_value, percent, plain
 
 # The order matters: each file uses what stands in those before it.
-_SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "main.js")
+_SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "models.js", "main.js")
+# A table of more models than this is read by a machine.
+_MOST_MODELS = 1000
 _FOLDER = resources.files("fairfrontier.report")
 
 
@@ -46,10 +49,13 @@ def render_html(summary: dict[str, Any]) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(accuracy=accuracy, level=level, plain=plain)
+    environment.filters.update(accuracy=accuracy, level=level, percent=percent, plain=plain, p_value=p_value)
     style = _template("report.css")
     library = (_FOLDER / "vendor" / "d3.min.js").read_text(encoding="utf-8")
     script = "\n".join(_template(name) for name in _SCRIPTS)
+    impact = []
+    if not summary["regression"]:
+        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, summary["subject"])]
     page: str = environment.get_template("report.html").render(
         summary=summary,
         policy=_policy([library, script], style),
@@ -58,9 +64,19 @@ def render_html(summary: dict[str, Any]) -> str:
         script=markup(script),
         data=markup(embedded_json(summary)),
         z=NormalDist().inv_cdf(0.5 + summary["settings"]["confidence"] / 2),
+        verdicts=VERDICTS,
+        words={"accuracy": "R²" if summary["settings"]["accuracy"] == "r2" else "Accuracy"},
+        shown_models=_most_accurate(summary),
+        impact=impact,
         licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),
     )
     return page
+
+
+def _most_accurate(summary: dict[str, Any]) -> list[int]:
+    """Return the submitted models in the order of the table, the most accurate first."""
+    value = summary["models"]["accuracy"]
+    return sorted(range(summary["n_models"]), key=lambda i: -value[i])[:_MOST_MODELS]
 
 
 def embedded_json(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""From valued models to a dict of plain numbers and text: all that the page and the terminal show."""
+"""From evaluated models to a dict of plain numbers and text: all that the page and the terminal show."""
 
 import datetime
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,14 @@ from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
-from fairfrontier.report._words import recommendation, rule_sentence
+from fairfrontier.report._ratios import worst_ratios
+from fairfrontier.report._tables import groups_csv
+from fairfrontier.report._words import overview, recommendation, rule_sentence
 
 # More families than this are not told apart by colour; the smallest are put together.
 MAX_FAMILIES = 10
+# A page holds the table of groups up to this many rows; the file has it whatever its length.
+_MOST_GROUP_ROWS = 10_000
 DEFAULT_FAMILY = "models"
 OTHER_FAMILY = "other families"
 
@@ -44,6 +49,12 @@ class Settings:
         The page's title.
     notes : tuple of str
         Remarks about how the figures came about.
+    min_group : int
+        Groups with fewer rows are shown and not judged.
+    reference : mapping of str to str
+        For an attribute, the group that the others are compared with; without: the group with the highest rate.
+    baseline : str, optional
+        The model that is in use, which the findings are about.
     """
 
     source: str
@@ -58,6 +69,28 @@ class Settings:
     confidence: float = 0.95
     title: str = "Fairness and accuracy"
     notes: tuple[str, ...] = ()
+    min_group: int = 30
+    reference: Mapping[str, str] = field(default_factory=dict)
+    baseline: str | None = None
+
+    @property
+    def regression(self) -> bool:
+        """Whether the label is a number."""
+        return ACCURACY_MEASURES[self.accuracy].regression
+
+    def measures(self) -> dict[str, Any]:
+        """Return the options that `tradeoff_points` and all that evaluates models have in common."""
+        return {
+            "fairness": self.fairness,
+            "accuracy": self.accuracy,
+            "threshold": self.threshold,
+            "sensitive_mode": self.sensitive_mode,
+            "min_group": self.min_group,
+        }
+
+    def with_notes(self, *notes: str) -> "Settings":
+        """Return the same settings with further notes before the others."""
+        return replace(self, notes=(*notes, *self.notes))
 
 
 def summarise(
@@ -67,10 +100,9 @@ def summarise(
     stack: Evaluation | None = None,
     stack_family: str = "fair stack",
     interval: tuple[float, float] | None = None,
-    rule_model: int | None = None,
     created: datetime.datetime | None = None,
 ) -> dict[str, Any]:
-    """Summarise valued models as a dict that JSON can hold.
+    """Summarise evaluated models as a dict that JSON can hold.
 
     Parameters
     ----------
@@ -79,20 +111,18 @@ def summarise(
     settings : Settings
         What was asked.
     stack : Evaluation, optional
-        Operating points of a fair stack, valued on the same rows, without a constant model.
+        Operating points of a fair stack, evaluated on the same rows, without a constant model.
     stack_family : str
         The name of their family.
     interval : (low, high), optional
         Confidence interval of the base models' FAUC.
-    rule_model : int, optional
-        The model that the four-fifths rule is asked about; None: the recommended one.
     created : datetime, optional
         The report's date; None: now.
 
     Returns
     -------
     dict
-        The keys are those that the page's script reads; `models` and `attributes` hold one entry a model.
+        The keys are those that the page's script reads; `models` and `attributes` hold one entry per model.
 
     Examples
     --------
@@ -130,7 +160,7 @@ def summarise(
             "fairness": points.fairness.tolist(),
             "accuracy": points.accuracy.tolist(),
         },
-        "attributes": [_attribute(counts, points) for counts in groups],
+        "attributes": [_attribute(counts, points, base, settings) for counts in groups],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
             "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
@@ -139,36 +169,92 @@ def summarise(
         "fauc": _fauc(base.points, settings, interval),
         "stack_fauc": None if stack is None else fauc(points.frontier(), settings.weight),
     }
-    summary["best"] = best_at(summary["models"], range(len(base.points)), settings.min_fairness)
+    # Findings are about the models that were handed in; the constant and the stack are no candidates.
+    submitted = range(len(base.points) - 1)
+    summary["best"] = best_at(summary["models"], submitted, settings.min_fairness)
     summary["best_stack"] = best_at(summary["models"], range(len(base.points), len(points)), settings.min_fairness)
-    summary["rule_model"] = _rule_model(summary, base.points) if rule_model is None else rule_model
-    summary["four_fifths"] = [] if summary["regression"] else four_fifths(groups, summary["rule_model"])
+    summary["subject"] = _subject(summary, settings)
+    summary["four_fifths"] = [] if summary["regression"] else four_fifths(summary, summary["subject"])
+    summary["notes"] += [] if summary["regression"] else doubts(base, groups, settings)
     summary["recommendation"] = recommendation(summary)
+    summary["overview"] = overview(summary)
     summary["rule"] = rule_sentence(summary)
+    n_groups = sum(len(counts.groups) for counts in groups)
+    summary["groups_csv"] = groups_csv(summary) if summary["n_models"] * n_groups <= _MOST_GROUP_ROWS else None
     return summary
 
 
-def four_fifths(groups: tuple[GroupCounts, ...], model: int) -> list[dict[str, Any]]:
-    """Return, for each attribute, the lowest and the highest selection rate of a model and their ratio.
+def four_fifths(summary: dict[str, Any], model: int) -> list[dict[str, Any]]:
+    """Return, for each attribute, the lowest and the highest selection rate of a submitted model and their ratio.
 
     The ratio is None where the model selects nobody: 0/0 is neither fair nor unfair.
     """
     result = []
-    for counts in groups:
-        rates = counts.selection_rates()[model]
-        low, high = int(np.argmin(rates)), int(np.argmax(rates))
-        ratio = float(rates[low] / rates[high]) if rates[high] > 0 else None
+    for attribute in summary["attributes"]:
+        width = len(attribute["groups"])
+        ends = {}
+        for end in ("lowest", "highest"):
+            g = attribute["worst"][end][model]
+            selected = attribute["true_selected"][model * width + g] + attribute["false_selected"][model * width + g]
+            group = attribute["groups"][g]
+            ends[end] = {"group": group["name"], "rate": selected / group["rows"], "rows": group["rows"]}
+        worst = attribute["worst"]
         result.append(
             {
-                "attribute": counts.attribute,
-                "low": {"group": counts.groups[low], "rate": float(rates[low])},
-                "high": {"group": counts.groups[high], "rate": float(rates[high])},
-                "ratio": ratio,
-                "difference": float(rates[high] - rates[low]),
-                "passes": ratio is not None and ratio >= 0.8,
+                "attribute": attribute["name"],
+                "model": summary["models"]["names"][model],
+                "low": ends["lowest"],
+                "high": ends["highest"],
+                "ratio": worst["ratio"][model],
+                "interval": [worst["low"][model], worst["high"][model]],
+                "difference": ends["highest"]["rate"] - ends["lowest"]["rate"],
+                "verdict": worst["verdict"][model],
             }
         )
     return result
+
+
+def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings) -> list[str]:
+    """Return questions about models that are worse than chance or decide for everybody alike, and on small groups."""
+    notes = []
+    counts = groups[0]
+    n_models = len(base.points) - 1
+    selected, positives = counts.true_selected.sum(axis=1), counts.positives.sum()
+    negatives = counts.rows.sum() - positives
+    inverted = [
+        base.points.names[i]
+        for i in range(n_models)
+        if selected[i] * negatives < counts.false_selected[i].sum() * positives
+    ]
+    if inverted:
+        notes.append(
+            f"{len(inverted)} of {n_models} models select rows with the positive label ({settings.positive}) less often "
+            f"than the others ({', '.join(inverted[:3])}{', …' if len(inverted) > 3 else ''}). Is {settings.positive!r} "
+            "really the positive value? (--positive)"
+        )
+    shares = counts.selected.sum(axis=1) / counts.rows.sum()
+    names = [*base.points.names, *(f"point {i + 1} of the fair stack" for i in range(len(shares) - len(base.points)))]
+    for what, alike in (("everybody", shares > 1 - 1e-9), ("nobody", shares < 1e-9)):
+        which = [names[i] for i in range(len(shares)) if alike[i] and i != n_models]
+        if which:
+            notes.append(
+                f"{', '.join(which[:3])}{', …' if len(which) > 3 else ''} select{'s' * (len(which) == 1)} {what}."
+            )
+    for one in groups:
+        small = [
+            f"{name} ({rows:,.0f})" for name, rows, ok in zip(one.groups, one.rows, one.judged, strict=True) if not ok
+        ]
+        if small and one.judged.sum() >= 2:
+            notes.append(
+                f"Groups of {one.attribute} with fewer than {settings.min_group} rows are shown and not judged: "
+                f"{', '.join(small[:8])}{', …' if len(small) > 8 else ''}. (--min-group)"
+            )
+        elif small:
+            notes.append(
+                f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is no "
+                "verdict; fairness compares all of its groups. (--min-group)"
+            )
+    return notes
 
 
 def describe_weight(weight: Weight) -> dict[str, Any]:
@@ -197,6 +283,9 @@ def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
         "weight": describe_weight(settings.weight),
         "min_fairness": settings.min_fairness,
         "confidence": settings.confidence,
+        "min_group": settings.min_group,
+        "reference": dict(settings.reference),
+        "baseline": settings.baseline,
     }
 
 
@@ -230,17 +319,37 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
     return families, of_model
 
 
-def _attribute(counts: GroupCounts, points: TradeoffPoints) -> dict[str, Any]:
+def _attribute(counts: GroupCounts, points: TradeoffPoints, base: Evaluation, settings: Settings) -> dict[str, Any]:
+    of_groups = zip(counts.groups, _numbers(counts.rows), _numbers(counts.positives), counts.judged, strict=True)
     return {
         "name": counts.attribute,
         "fairness": points.attribute_fairness[counts.attribute].tolist(),
         "groups": [
-            {"name": name, "rows": int(rows), "positives": int(positives)}
-            for name, rows, positives in zip(counts.groups, counts.rows, counts.positives, strict=True)
+            {"name": name, "rows": rows, "positives": positives, "judged": bool(judged)}
+            for name, rows, positives, judged in of_groups
         ],
         "true_selected": _numbers(counts.true_selected),
         "false_selected": _numbers(counts.false_selected),
+        "worst": None if settings.regression else _worst(counts, len(base.points) - 1, settings.confidence),
     }
+
+
+def _worst(counts: GroupCounts, n_models: int, confidence: float) -> dict[str, Any]:
+    """Return the lowest ÷ highest selection rate of every submitted model, with interval and verdict."""
+    found = worst_ratios(counts.selected[:n_models], counts.rows, counts.judged, confidence)
+    return {
+        "lowest": found.lowest.tolist(),
+        "highest": found.highest.tolist(),
+        "ratio": _or_none(found.ratio),
+        "low": _or_none(found.low),
+        "high": _or_none(found.high),
+        "verdict": found.verdict,
+    }
+
+
+def _or_none(values: Any) -> list[float | None]:
+    """Return numbers, None where one is not finite."""
+    return [float(value) if np.isfinite(value) else None for value in values]
 
 
 def _numbers(values: Any) -> list[float] | list[int]:
@@ -260,10 +369,13 @@ def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, flo
     }
 
 
-def _rule_model(summary: dict[str, Any], points: TradeoffPoints) -> int:
-    """Return the model that the four-fifths rule is asked about: where nothing is recommended, the most accurate."""
-    best: int = summary["best"]["model"]
-    return best if best != summary["constant"] else int(np.argmax(points.accuracy))
+def _subject(summary: dict[str, Any], settings: Settings) -> int:
+    """Return the model that the findings are about: the one in use, the best at the asked level, the most accurate."""
+    if settings.baseline is not None:
+        return int(summary["models"]["names"].index(settings.baseline))
+    if summary["best"] is not None:
+        return int(summary["best"]["model"])
+    return int(np.argmax(summary["models"]["accuracy"][: summary["n_models"]]))
 
 
 def best_at(models: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:

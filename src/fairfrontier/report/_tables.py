@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from fairfrontier._csv import to_csv
+from fairfrontier.report._ratios import proportion_test, ratio_interval, wilson
 
 
 def points_csv(summary: dict[str, Any]) -> str:
-    """Return one line a model: family, fairness, accuracy, whether it is Pareto-optimal, and its group rates."""
+    """Return one line per model: family, fairness, accuracy, whether it is Pareto-optimal, and its group rates."""
     models, attributes = summary["models"], summary["attributes"]
     optimal = set(summary["frontier"]["step"])
     header = ["model", "family", "fairness", "accuracy", "pareto_optimal"]
@@ -60,3 +63,125 @@ def _rates(summary: dict[str, Any], attribute: dict[str, Any], model: int) -> li
             rates.append(true_selected / group["positives"] if group["positives"] else None)
             rates.append(false_selected / negatives if negatives else None)
     return rates
+
+
+def model_rows(summary: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return one record per submitted model: accuracy, fairness, and for each attribute ratio, interval and verdict."""
+    models = summary["models"]
+    optimal = set(summary["frontier"]["base"])
+    return [
+        {
+            "model": models["names"][i],
+            "family": summary["families"][models["family"][i]]["name"],
+            "accuracy": models["accuracy"][i],
+            "fairness": models["fairness"][i],
+            "pareto_optimal": i in optimal,
+            "ratios": {
+                attribute["name"]: {key: attribute["worst"][key][i] for key in ("ratio", "low", "high", "verdict")}
+                for attribute in summary["attributes"]
+                if attribute["worst"] is not None
+            },
+        }
+        for i in range(summary["n_models"])
+    ]
+
+
+GROUP_COLUMNS = (
+    "model",
+    "attribute",
+    "group",
+    "rows",
+    "positives",
+    "selected",
+    "selection_rate",
+    "selection_rate_low",
+    "selection_rate_high",
+    "true_positive_rate",
+    "false_positive_rate",
+    "judged",
+    "compared_with",
+    "impact_ratio",
+    "impact_ratio_low",
+    "impact_ratio_high",
+    "p_value",
+    "shortfall",
+)
+
+
+def group_rows(summary: dict[str, Any], model: int) -> list[list[Any]]:
+    """Return one line per group of a model, in the order of `GROUP_COLUMNS`.
+
+    Each group is compared with the reference group, or else with the judged group that has the highest rate. The
+    shortfall is the number of persons who would be selected besides, if the group had the rate of that group.
+    """
+    result = []
+    confidence = summary["settings"]["confidence"]
+    for attribute in summary["attributes"]:
+        groups, width = attribute["groups"], len(attribute["groups"])
+        part = slice(model * width, (model + 1) * width)
+        true_selected = np.array(attribute["true_selected"][part], dtype=np.float64)
+        selected = true_selected + np.array(attribute["false_selected"][part], dtype=np.float64)
+        rows = np.array([group["rows"] for group in groups], dtype=np.float64)
+        positives = np.array([group["positives"] for group in groups], dtype=np.float64)
+        rates = selected / rows
+        other = _compared_with(summary, attribute, rates)
+        low, high = wilson(selected, rows, confidence)
+        counts = selected, rows, selected[other], rows[other]
+        ratio_low, ratio_high = ratio_interval(*counts, confidence)
+        p_value = proportion_test(*counts)
+        for g, group in enumerate(groups):
+            compared = g != other and rates[other] > 0
+            result.append(
+                [
+                    summary["models"]["names"][model],
+                    attribute["name"],
+                    group["name"],
+                    group["rows"],
+                    group["positives"],
+                    _whole(selected[g]),
+                    rates[g],
+                    low[g],
+                    high[g],
+                    true_selected[g] / positives[g] if positives[g] else None,
+                    (selected[g] - true_selected[g]) / (rows[g] - positives[g]) if rows[g] > positives[g] else None,
+                    group["judged"],
+                    groups[other]["name"],
+                    rates[g] / rates[other] if rates[other] > 0 else None,
+                    _finite(ratio_low[g]) if compared else None,
+                    _finite(ratio_high[g]) if compared else None,
+                    _finite(p_value[g]) if compared else None,
+                    max(0.0, rows[g] * rates[other] - selected[g]),
+                ]
+            )
+    return result
+
+
+def _compared_with(summary: dict[str, Any], attribute: dict[str, Any], rates: Any) -> int:
+    """Return the group that the others of an attribute are compared with."""
+    names = [group["name"] for group in attribute["groups"]]
+    reference = summary["settings"]["reference"].get(attribute["name"])
+    if reference is not None:
+        return names.index(reference)
+    judged = np.array([group["judged"] for group in attribute["groups"]])
+    return int(np.argmax(np.where(judged, rates, -1.0) if judged.any() else rates))
+
+
+def _whole(value: float) -> int | float:
+    return int(value) if float(value).is_integer() else float(value)
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def groups_csv(summary: dict[str, Any]) -> str:
+    """Return one line per submitted model and group: counts, rates, impact ratio, intervals, test and shortfall."""
+    if summary["regression"]:
+        header = ["model", "attribute", "group", "rows", "mean_score"]
+        rows = []
+        for i in range(summary["n_models"]):
+            for attribute in summary["attributes"]:
+                for group, rate in zip(attribute["groups"], _rates(summary, attribute, i), strict=True):
+                    rows.append([summary["models"]["names"][i], attribute["name"], group["name"], group["rows"], rate])
+        return to_csv(header, rows)
+    return to_csv(GROUP_COLUMNS, [row for i in range(summary["n_models"]) for row in group_rows(summary, i)])

@@ -38,14 +38,17 @@ def accuracy(value: float) -> str:
 
 
 def level(value: float) -> str:
-    """Write a level of fairness with three decimals, rounded down: a level is never overstated.
+    """Write a level with three decimals, and with more where rounding would lift it to a level that people ask for.
 
     Examples
     --------
-    >>> level(0.94999), level(0.95), level(0.29)
-    ('0.949', '0.950', '0.290')
+    >>> level(0.94999), level(0.95), level(0.26397), level(0.79996)
+    ('0.94999', '0.950', '0.264', '0.79996')
     """
-    return f"{math.floor(value * 1000 + 1e-9) / 1000:.3f}"
+    rounded = round(value, 3)
+    if rounded > value + 1e-9 and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
+        return f"{math.floor(value * 1e5 + 1e-9) / 1e5:.5f}"
+    return f"{rounded:.3f}"
 
 
 def percent(value: float) -> str:
@@ -53,52 +56,80 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+VERDICTS = {
+    "below": "below",
+    "above": "above",
+    "cannot tell": "cannot tell",
+    "nobody selected": "selects nobody",
+}
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value without false precision.
+
+    Examples
+    --------
+    >>> p_value(0.03421), p_value(1e-9), p_value(None)
+    ('0.034', '< 0.001', '–')
+    """
+    if value is None:
+        return "–"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def recommendation(summary: dict[str, Any]) -> list[Piece]:
-    """Say which model is best at the asked level of fairness, and what a fair stack would reach there."""
+    """Say which submitted model is best at the asked level of fairness, and what a fair stack would reach there."""
     return best_model(summary) + _stack_sentence(summary)
 
 
 def best_model(summary: dict[str, Any]) -> list[Piece]:
-    """Say which model is best at the asked level of fairness."""
-    best, settings = summary["best"], summary["settings"]
-    pieces = [text("Where fairness must be at least "), figure(f"{settings['min_fairness']:g}"), text(", ")]
-    if best["model"] == summary["constant"]:
-        pieces += [
-            text(f"no model of {summary['n_models']:,} does better than the same decision for everyone: accuracy "),
-            figure(accuracy(best["accuracy"])),
+    """Say which of the submitted models is best at the asked level of fairness, and what the constant would reach."""
+    best, models, n_models = summary["best"], summary["models"], summary["n_models"]
+    asked = figure(f"{summary['settings']['min_fairness']:g}")
+    constant = models["accuracy"][summary["constant"]]
+    many = f"{n_models:,} models" if n_models > 1 else "model"
+    if best is None:
+        fairest = max(range(n_models), key=lambda i: (models["fairness"][i], models["accuracy"][i], -i))
+        pieces = [
+            text(f"None of the {many} reaches fairness " if n_models > 1 else "The model does not reach fairness ")
+        ]
+        pieces += [asked, text(". The fairest is " if n_models > 1 else ". It is "), name(models["names"][fairest])]
+        pieces += [text(": fairness "), figure(level(models["fairness"][fairest])), text(", accuracy ")]
+        pieces += [figure(accuracy(models["accuracy"][fairest])), text(".")]
+        return [
+            *pieces,
+            text(" The same decision for everyone would have accuracy "),
+            figure(accuracy(constant)),
             text("."),
         ]
-    else:
-        count = "" if summary["n_models"] == 1 else f" of {summary['n_models']:,} models"
+    pieces = [
+        text("Where fairness must be at least "),
+        asked,
+        text(", the best"),
+        text("" if n_models == 1 else f" of {many}"),
+    ]
+    pieces += [text(" is "), name(best["name"]), text(": accuracy "), figure(accuracy(best["accuracy"]))]
+    pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
+    if constant >= best["accuracy"]:
         pieces += [
-            text(f"the best{count} is "),
-            name(best["name"]),
-            text(": accuracy "),
-            figure(accuracy(best["accuracy"])),
+            text(" It is no more accurate than the same decision for everyone ("),
+            figure(accuracy(constant)),
+            text(")."),
         ]
-        pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
     return pieces
 
 
 def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
-    stack = summary["best_stack"]
+    stack, best = summary["best_stack"], summary["best"]
     if summary["stack_fauc"] is None:
         return []
     if stack is None:
         return [text(" A fair stack of these models does not reach that level on rows that it has not seen.")]
-    if stack["accuracy"] <= summary["best"]["accuracy"]:
-        return [
-            text(" A fair stack of these models does not do better: accuracy "),
-            figure(accuracy(stack["accuracy"])),
-            text("."),
-        ]
-    return [
-        text(" A fair stack of these models would reach accuracy "),
-        figure(accuracy(stack["accuracy"])),
-        text(" at fairness "),
-        figure(level(stack["fairness"])),
-        text("."),
-    ]
+    reached = [figure(accuracy(stack["accuracy"])), text(" at fairness "), figure(level(stack["fairness"])), text(".")]
+    constant = summary["models"]["accuracy"][summary["constant"]]
+    if stack["accuracy"] <= max(constant, best["accuracy"] if best is not None else constant):
+        return [text(" A fair stack of these models does not do better: accuracy "), *reached]
+    return [text(" A fair stack of these models would reach accuracy "), *reached]
 
 
 def _group(attribute: str, group: str) -> list[Piece]:
@@ -106,25 +137,50 @@ def _group(attribute: str, group: str) -> list[Piece]:
     return [name(attribute), text("="), name(group)]
 
 
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot be told", "nobody selected": "select nobody"}
+
+
+def overview(summary: dict[str, Any]) -> list[Piece]:
+    """Say how many of the submitted models are below four fifths, above, or cannot be told, for each attribute."""
+    if summary["regression"]:
+        return []
+    count = summary["n_models"]
+    pieces = [text(f"Four-fifths rule, {count:,} submitted model{'' if count == 1 else 's'}: ")]
+    for position, attribute in enumerate(summary["attributes"]):
+        verdicts = attribute["worst"]["verdict"]
+        parts = [f"{verdicts.count(key):,} {words}" for key, words in _VERDICTS.items() if key in verdicts]
+        pieces += [text("; " if position else ""), name(attribute["name"]), text(f" {', '.join(parts)}")]
+    return [*pieces, text(".")]
+
+
 def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
-    """Say whether a model (the recommended one, or the most accurate) meets the four-fifths rule."""
+    """Say whom the model that the findings are about selects, and what the four-fifths rule says to it."""
     pieces: list[Piece] = []
-    if summary["rule_model"] == summary["constant"]:
-        return [text("The same decision for everyone is all there is, and the four-fifths rule says nothing about it.")]
-    who = name(summary["models"]["names"][summary["rule_model"]])
-    most_accurate = summary["best"]["model"] == summary["constant"] and summary["rule_model"] < summary["constant"]
-    which = "The most accurate model, " if most_accurate else ""
+    who = name(summary["models"]["names"][summary["subject"]])
+    in_use, most_accurate = summary["settings"]["baseline"] is not None, summary["best"] is None
+    which = "The model in use, " if in_use else "The most accurate model, " if most_accurate else ""
     for rule in summary["four_fifths"]:
-        low, high = rule["low"], rule["high"]
         pieces += (
             [text(" Also, it selects ")] if pieces else [text(which), who, text(", selects " if which else " selects ")]
         )
-        if rule["ratio"] is None:
-            pieces += [text("nobody, so that the four-fifths rule says nothing about "), name(rule["attribute"])]
-            pieces.append(text("."))
-            continue
-        pieces += [figure(percent(low["rate"])), text(" of "), *_group(rule["attribute"], low["group"]), text(" and ")]
-        pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
-        pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
-        pieces.append(text(" meets the four-fifths rule." if rule["passes"] else " is below four fifths."))
+        pieces += _rule(rule, summary["settings"]["confidence"])
     return pieces
+
+
+def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
+    low, high = rule["low"], rule["high"]
+    if rule["ratio"] is None:
+        return [text("nobody, so that the four-fifths rule says nothing about "), name(rule["attribute"]), text(".")]
+    if low["rate"] == high["rate"]:
+        same = [text("the same share of every group of "), name(rule["attribute"]), text(", ")]
+        return [*same, figure(percent(low["rate"])), text(".")]
+    pieces = [figure(percent(low["rate"])), text(" of "), *_group(rule["attribute"], low["group"]), text(" and ")]
+    pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
+    pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
+    ends = f" ({confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])})"
+    said = {
+        "above": " meets the four-fifths rule.",
+        "below": " is below four fifths.",
+        "cannot tell": f" is {'below' if rule['ratio'] < 0.8 else 'above'} four fifths here, but so few rows cannot tell.",
+    }
+    return [*pieces, text(ends), text(said[rule["verdict"]])]

@@ -10,7 +10,7 @@ const chart = (() => {
 
   function left() {
     const known = data.frontier.step.map((i) => fairness[i]);
-    known.push(d3.quantile([...fairness].sort(d3.ascending), 0.02));
+    known.push(d3.quantile([...fairness].sort(d3.ascending), fairness.length > 60 ? 0.02 : 0));
     return Math.min(0.95, Math.max(0, Math.floor((d3.min(known) - 0.02) * 20) / 20));
   }
   const low = left();
@@ -18,11 +18,21 @@ const chart = (() => {
   function bottomAndTop() {
     const top = d3.max(accuracy);
     const shown = data.frontier.step.map((i) => accuracy[i]);
-    const bottom = Math.min(d3.min(shown), d3.quantile([...accuracy].sort(d3.ascending), 0.1));
+    // A few models are all in the picture; of many, some far below may be left out, and are counted below it.
+    const least = d3.quantile([...accuracy].sort(d3.ascending), accuracy.length > 60 ? 0.02 : 0);
+    const bottom = Math.min(d3.min(shown), least);
     const margin = Math.max(0.06 * (top - bottom), 0.004);
     return [Math.max(0, bottom - 1.6 * margin), Math.min(1, top + margin)];
   }
   const [bottom, top] = bottomAndTop();
+
+  /** Say how many models the picture leaves out. */
+  function countOutside() {
+    const out = d3.range(data.n_models).filter((i) => fairness[i] < low || accuracy[i] < bottom).length;
+    const note = dom.byId("outside");
+    note.hidden = out === 0;
+    note.textContent = `${out.toLocaleString("en")} of ${data.n_models.toLocaleString("en")} models lie outside the picture, to the left or below; the table above has them.`;
+  }
 
   function measure() {
     layout.width = Math.max(280, holder.clientWidth);
@@ -239,6 +249,7 @@ const chart = (() => {
       return undefined;
     });
     draw();
+    countOutside();
   }
 
   return { start, low };

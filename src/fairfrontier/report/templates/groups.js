@@ -18,7 +18,7 @@ const groups = (() => {
       const [hits, n] = rate.of(group);
       if (n === 0) return { name: group.name, n, value: null, low: null, high: null };
       const [low, high] = maths.wilson(hits, n, Number(z));
-      return { name: group.name, n, value: hits / n, low, high };
+      return { name: group.name, n, value: hits / n, low, high, judged: group.judged };
     });
   }
 
@@ -28,8 +28,8 @@ const groups = (() => {
 
   function bar(entry, scale, asText) {
     const row = dom.make("div", "bar-row");
-    const label = dom.make("span", "bar-label name", format.short(entry.name, 60));
-    label.title = `${entry.n.toLocaleString("en")} rows`;
+    const label = dom.make("span", "bar-label");
+    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en")}`));
     const track = dom.make("span", "bar-track");
     track.setAttribute("aria-hidden", "true");
     const value = dom.make("span", "bar-value", entry.value === null ? "no such rows" : asText(entry.value));
@@ -63,7 +63,7 @@ const groups = (() => {
       const row = bar(entry, scale, asText);
       if (rule) {
         const mark = dom.make("span", "bar-mark");
-        mark.style.setProperty("left", `${(80 * Math.max(...entries.map((e) => e.value))) / scale}%`);
+        mark.style.setProperty("left", `${(80 * Math.max(...entries.filter((e) => e.judged).map((e) => e.value))) / scale}%`);
         row.querySelector(".bar-track").append(mark);
       }
       box.append(row);
@@ -71,9 +71,12 @@ const groups = (() => {
     return box;
   }
 
-  /** The four-fifths rule is a ratio; fairness is one minus a difference. Both stand side by side. */
+  /** The four-fifths rule is a ratio; fairness is one minus a difference. Only submitted models get a verdict. */
   function verdict(attribute, counts) {
-    const shares = counts.map((g) => (g.trueSelected + g.falseSelected) / g.rows);
+    const { chosen } = state.values;
+    const large = counts.filter((g) => g.judged);
+    const judged = large.length > 1 ? large : counts;
+    const shares = judged.map((g) => (g.trueSelected + g.falseSelected) / g.rows);
     const [lowest, highest] = [Math.min(...shares), Math.max(...shares)];
     const box = dom.make("p", "verdict");
     if (highest === 0) {
@@ -81,10 +84,21 @@ const groups = (() => {
       return box;
     }
     const ratio = lowest / highest;
-    const badge = dom.make("span", ratio >= 0.8 ? "badge good" : "badge bad", ratio >= 0.8 ? "meets four fifths" : "below four fifths");
-    const explained = ` Ratio ${format.percent(lowest)} ÷ ${format.percent(highest)} = ${format.level(ratio)} (rule: at least 0.8). Difference ${(100 * (highest - lowest)).toFixed(1)} points.`;
     box.dataset.ratio = String(ratio);
-    box.append(badge, explained);
+    if (chosen >= data.n_models) {
+      const what = chosen === state.constant ? "the same decision for everyone" : "a point of the fair stack";
+      box.append(dom.make("span", "badge unsure", "not submitted"), ` This is ${what}.`);
+    } else {
+      const word = attribute.worst.verdict[chosen];
+      const kind = { above: "good", below: "bad" }[word] ?? "unsure";
+      box.append(dom.make("span", `badge ${kind}`, word === "cannot tell" ? word : `${word} four fifths`));
+    }
+    box.append(` Ratio ${format.percent(lowest)} ÷ ${format.percent(highest)} = ${format.level(ratio)}`);
+    if (chosen < data.n_models) {
+      const { low, high } = attribute.worst;
+      box.append(` (interval ${format.level(low[chosen])} to ${format.level(high[chosen])}; rule: at least 0.8)`);
+    }
+    box.append(`. Difference ${(100 * (highest - lowest)).toFixed(1)} points.`);
     return box;
   }
 
@@ -104,10 +118,14 @@ const groups = (() => {
       const shown = data.regression
         ? [{ title: "Mean score", note: "of the group", entries: scores(counts) }]
         : rates.map((rate) => ({ ...rate, entries: measured(rate, counts) }));
-      const scale = scaleOf(shown.flatMap((rate) => rate.entries));
-      for (const rate of shown) panels.append(panel(rate.title, rate.note, rate.entries, rate.rule, scale));
-      const end = data.regression ? scale.toFixed(3) : `${Math.round(100 * scale)} %`;
-      section.append(panels, dom.make("p", "note", `Bars run from 0 to ${end}.`));
+      // Errors share a scale, so that they can be compared; the share of the selected has its own.
+      const errors = scaleOf(shown.slice(1).flatMap((rate) => rate.entries));
+      for (const [i, rate] of shown.entries()) {
+        const scale = i === 0 ? scaleOf(rate.entries) : errors;
+        const end = data.regression ? scale.toFixed(3) : `${Math.round(100 * scale)} %`;
+        panels.append(panel(rate.title, `${rate.note}; bars from 0 to ${end}`, rate.entries, rate.rule, scale));
+      }
+      section.append(panels);
       holder.append(section);
     }
   }

@@ -68,6 +68,7 @@
   groups.start();
   weights.start();
   tables.start();
+  modelTable.start();
   startMinimum();
   startFamilies();
   startShape();

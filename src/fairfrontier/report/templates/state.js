@@ -59,7 +59,7 @@ const state = (() => {
     update({ minFairness, chosen: best() });
   }
 
-  values.chosen = best();
+  values.chosen = data.subject;
   const listen = (listener) => listeners.push(listener);
   return { values, members, constant, visibleModels, knots, fauc, best, update, toggle, requireFairness, listen };
 })();
@@ -78,8 +78,12 @@ const dom = {
 
 const format = {
   accuracy: (value) => value.toFixed(3),
-  // Rounded down, so that a level of fairness is never overstated.
-  level: (value) => (Math.floor(value * 1000 + 1e-9) / 1000).toFixed(3),
+  // More decimals where rounding would lift a value to a level that people ask for. As in _words.py.
+  level: (value) => {
+    const rounded = Math.round(value * 1000) / 1000;
+    const asked = Math.abs(rounded * 20 - Math.round(rounded * 20)) < 1e-9;
+    return rounded > value + 1e-9 && asked ? (Math.floor(value * 1e5 + 1e-9) / 1e5).toFixed(5) : rounded.toFixed(3);
+  },
   percent: (value) => (value === null ? "—" : `${(100 * value).toFixed(1)} %`),
   fauc: (value) => value.toFixed(6),
   short: (name, length = 34) => ([...name].length > length ? `${[...name].slice(0, length - 1).join("")}…` : name),
@@ -97,6 +101,7 @@ function groupCounts(attribute, model) {
   return attribute.groups.map((group, g) => ({
     name: group.name,
     rows: group.rows,
+    judged: group.judged,
     positives: group.positives,
     negatives: group.rows - group.positives,
     trueSelected: attribute.true_selected[model * width + g],

@@ -44,16 +44,6 @@ const tables = (() => {
     return csv([["curve", "fairness", "accuracy", "model", "family"], ...rows]);
   }
 
-  function groupTable() {
-    const header = ["model", "attribute", "group", "rows", "positives", "true_selected", "false_selected"];
-    const rows = data.models.names.flatMap((name, i) =>
-      data.attributes.flatMap((a) =>
-        groupCounts(a, i).map((g) => [name, a.name, g.name, g.rows, g.positives, g.trueSelected, g.falseSelected])
-      )
-    );
-    return csv([header, ...rows]);
-  }
-
   function download(name, content) {
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([content], { type: "text/csv;charset=utf-8" }));
@@ -63,7 +53,7 @@ const tables = (() => {
   }
 
   function start() {
-    const makers = { "points.csv": points, "frontier.csv": frontier, "groups.csv": groupTable };
+    const makers = { "points.csv": points, "frontier.csv": frontier, "groups.csv": () => data.groups_csv };
     for (const button of document.querySelectorAll("button[data-download]")) {
       const name = button.dataset.download;
       button.addEventListener("click", () => download(name, makers[name]()));

@@ -1,0 +1,244 @@
+"""Open a CSV or Parquet file: which of the two it is, its columns, and how its text is to be read."""
+
+import codecs
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairfrontier._extras import require
+from fairfrontier.exceptions import DataFileError
+
+_PURPOSE = "Reading a file"
+# First bytes of the files that people hand in.
+_PARQUET_MAGIC = b"PAR1"
+_COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
+_ARCHIVE_MAGIC = b"PK\x03\x04"
+# Bytes of a CSV file that are parsed at once; the types of its columns are those of the first block.
+BLOCK = 2**25
+# Bytes that are looked at to find out the encoding, and the delimiter and the decimal point.
+_ENCODING_SAMPLE, _FORMAT_SAMPLE = 2**26, 2**20
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_SAMPLE_LINES = 100
+
+
+@dataclass(frozen=True)
+class CsvFormat:
+    """How the text of a CSV file is to be read."""
+
+    delimiter: str = ","
+    encoding: str = "utf8"
+    decimal_point: str = "."
+    compression: str | None = None
+
+    def options(self, csv: Any) -> tuple[Any, Any]:
+        """Return pyarrow's options for reading and parsing."""
+        parsing = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
+        return csv.ReadOptions(block_size=BLOCK, encoding=self.encoding), parsing
+
+    def converting(self, csv: Any, **options: Any) -> Any:
+        """Return pyarrow's options for converting text into values."""
+        return csv.ConvertOptions(strings_can_be_null=True, decimal_point=self.decimal_point, **options)
+
+
+@dataclass(frozen=True, eq=False)
+class TableFile:
+    """A file whose columns are known.
+
+    Attributes
+    ----------
+    path : Path
+        The file.
+    types : dict of str to pyarrow type
+        Its columns, in order.
+    csv : CsvFormat or None
+        How to read its text; None: it is a Parquet file.
+    head : pyarrow table or None
+        The first block of a CSV file, with the types that its text suggests.
+    n_rows : int or None
+        Its number of rows, where it says so.
+    notes : tuple of str
+        What was guessed about it.
+    """
+
+    path: Path
+    types: dict[str, Any]
+    csv: CsvFormat | None
+    head: Any
+    n_rows: int | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "Parquet" if self.csv is None else "CSV"
+
+    def damaged(self, error: Exception, after_row: int | None = None) -> DataFileError:
+        """Return a one-line error from pyarrow's."""
+        return _damaged(self.path, self.kind, error, after_row)
+
+
+def open_table(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> TableFile:
+    """Open a CSV or Parquet file; which of the two it is, its first bytes say.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; a CSV file may be compressed (gzip, bz2, zstd).
+    delimiter : str, optional
+        What separates the columns of a CSV file; None: what its first lines look like.
+    encoding : str, optional
+        Of a CSV file; None: UTF-8 where it is that, else Latin-1.
+
+    Raises
+    ------
+    DataFileError
+        For a file that cannot be opened or parsed, and for one with a column name twice.
+    """
+    file = Path(path)
+    if delimiter is not None and len(delimiter) != 1:
+        raise DataFileError(f"delimiter must be one character; got {delimiter!r}")
+    try:
+        with file.open("rb") as stream:
+            magic = stream.read(4)
+    except OSError as error:
+        raise DataFileError(
+            f"{str(file)!r} must be a CSV or Parquet file; it cannot be opened: {error.strerror}"
+        ) from None
+    if magic == _PARQUET_MAGIC:
+        return _open_parquet(file)
+    if not magic:
+        raise DataFileError(f"{file.name} must be a readable CSV file with a header; it is empty")
+    if magic == _ARCHIVE_MAGIC:
+        raise DataFileError(
+            f"{file.name} must be a CSV or Parquet file; it is a zip archive or an Excel file: unpack it, or save the "
+            "sheet as CSV"
+        )
+    return _open_csv(file, delimiter, encoding, magic)
+
+
+def _open_parquet(file: Path) -> TableFile:
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
+    try:
+        with parquet.ParquetFile(file) as source:
+            schema, n_rows = source.schema_arrow, source.metadata.num_rows
+    except (arrow.ArrowException, OSError) as error:
+        raise _damaged(file, "Parquet", error) from None
+    return TableFile(file, _types(schema, file), None, None, n_rows)
+
+
+def _open_csv(file: Path, delimiter: str | None, encoding: str | None, magic: bytes) -> TableFile:
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
+    compression = next((name for first, name in _COMPRESSED.items() if magic.startswith(first)), None)
+    try:
+        found, notes = _guessed(file, delimiter, encoding, compression)
+    except DataFileError:
+        raise
+    except (OSError, EOFError) as error:
+        raise _damaged(file, "CSV", error) from None
+    try:
+        with open_stream(file, found) as (stream, _):
+            with csv.open_csv(stream, *found.options(csv), found.converting(csv)) as source:
+                schema = source.schema
+                head = next(iter(source), None)
+    except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
+        raise _damaged(file, "CSV", error) from None
+    rows = arrow.Table.from_batches([] if head is None else [head], schema)
+    return TableFile(file, _types(schema, file), found, rows, None, notes)
+
+
+@contextmanager
+def open_stream(file: Path, format: CsvFormat) -> Iterator[tuple[Any, Any]]:
+    """Open the bytes of a CSV file; give the stream to read, and the file, whose position shows the progress."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    with file.open("rb") as raw:
+        if format.compression is None:
+            yield raw, raw
+            return
+        with arrow.input_stream(raw, compression=format.compression) as stream:
+            yield stream, raw
+
+
+def _guessed(
+    file: Path, delimiter: str | None, encoding: str | None, compression: str | None
+) -> tuple[CsvFormat, tuple[str, ...]]:
+    """Return how to read the text of a CSV file, and what of it was guessed."""
+    notes = []
+    with open_stream(file, CsvFormat(compression=compression)) as (stream, _):
+        sample = stream.read(_ENCODING_SAMPLE)
+    if encoding is None:
+        encoding = _encoding(sample)
+        if encoding != "utf8":
+            notes.append(f"{file.name} is not UTF-8 text; it was read as {encoding}.")
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise DataFileError(f"encoding must be one that Python knows; got {encoding!r}: try latin1") from None
+    lines = sample[:_FORMAT_SAMPLE].decode(encoding, errors="replace").lstrip("\ufeff").splitlines()[:_SAMPLE_LINES]
+    header = lines[0] if lines else ""
+    if delimiter is None:
+        delimiter = _delimiter(header)
+        if delimiter != ",":
+            notes.append(f"The columns of {file.name} are separated by {_DELIMITERS[delimiter]}.")
+    elif delimiter not in header and _delimiter(header) != ",":
+        found = _delimiter(header)
+        raise DataFileError(
+            f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass the right delimiter, or none"
+        )
+    decimal_point = _decimal_point(lines[1:], delimiter)
+    if decimal_point != ".":
+        notes.append(f"Numbers in {file.name} have a decimal comma.")
+    return CsvFormat(delimiter, encoding, decimal_point, compression), tuple(notes)
+
+
+def _encoding(sample: bytes) -> str:
+    if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf16"
+    try:
+        # Not final: the sample may end inside a character.
+        codecs.getincrementaldecoder("utf8")().decode(sample, final=False)
+    except UnicodeDecodeError:
+        return "latin1"
+    return "utf8"
+
+
+def _delimiter(header: str) -> str:
+    """Return the character that separates most columns of a header, the comma if there is none.
+
+    Examples
+    --------
+    >>> _delimiter('y;sex;"a,b,c,d"')
+    ';'
+    """
+    unquoted = re.sub(r'"[^"]*"', "", header)
+    return max(_DELIMITERS, key=lambda one: (unquoted.count(one), one == ","))
+
+
+def _decimal_point(lines: list[str], delimiter: str) -> str:
+    """Return the comma if numbers in these lines have one and none has a point."""
+    if delimiter == ",":
+        return "."
+    cells = [cell.strip(' "') for line in lines for cell in line.split(delimiter)]
+    with_comma = sum(re.fullmatch(r"[+-]?\d+,\d+(e[+-]?\d+)?", cell, re.I) is not None for cell in cells)
+    with_point = sum(re.fullmatch(r"[+-]?\d*\.\d+(e[+-]?\d+)?", cell, re.I) is not None for cell in cells)
+    return "," if with_comma > 0 and with_point == 0 else "."
+
+
+def _types(schema: Any, file: Path) -> dict[str, Any]:
+    types: dict[str, Any] = {}
+    for name, dtype in zip(schema.names, schema.types, strict=True):
+        if name in types:
+            raise DataFileError(f"{file.name} must have distinct column names; got {name!r} twice: rename one of them")
+        types[name] = dtype
+    return types
+
+
+def _damaged(file: Path, kind: str, error: Exception, after_row: int | None = None) -> DataFileError:
+    """Return a one-line error from pyarrow's, which may quote the file at length."""
+    reason = " ".join(str(error).split())
+    reason = reason if len(reason) <= 200 else reason[:199] + "…"
+    after = "" if not after_row else f" after row {after_row}"
+    return DataFileError(f"{file.name} must be a readable {kind} file; it is not{after}: {reason}")
