@@ -39,11 +39,10 @@ hull = points.frontier("signed")
 # The mixture for fairness 0.9: its expected value lies on the hull, and what a secret makes of it scatters around.
 
 ids = [f"case {i}" for i in range(len(y_test))]
-everybody = [*models, ("constant", None)]
 realised = []
 for number in range(60):
     secret = f"a secret of the auditor, number {number}"
-    mixture = ff.RandomizedMixture.from_curve(hull, everybody, min_fairness=0.9, secret=secret)
+    mixture = ff.RandomizedMixture.from_points(points, models, min_fairness=0.9, secret=secret)
     report = mixture.report(X_test, y_test, ids=ids, sensitive_features=race)
     realised.append((report.realised_fairness, report.realised_accuracy))
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit, _search
-from fairfrontier.adapters._request import Columns, Request, is_a, package_of
+from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit
+from fairfrontier.adapters._query import Columns, ModelQuery, is_a, package_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
 
-Reader = Callable[[Any, Request], Columns]
+Reader = Callable[[Any, ModelQuery], Columns]
 
 # Package and class. Types are compared by name, so that no library is imported that the caller does not use.
 _READERS: dict[tuple[str, str], Reader] = {
@@ -21,7 +21,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("fairlearn", "GridSearch"): _fairlearn.read_grid_search,
     ("fairlearn", "ThresholdOptimizer"): _fairlearn.read_threshold_optimizer,
     ("oxonfair", "FairPredictor"): _oxonfair.read_fair_predictor,
-    ("sklearn", "BaseSearchCV"): _search.read_search,
+    ("sklearn", "BaseSearchCV"): _scikit.read_search,
     ("fairfrontier", "BaseFairStacks"): _scikit.read_stack,
     ("fairfrontier", "FairLearner"): _scikit.read_fair_learner,
 }
@@ -104,7 +104,7 @@ def predictions(
     >>> list(columns), columns["alone"][[0, -1]]
     (['search/C=0.1', 'search/C=10.0', 'alone'], array([0., 1.]))
     """
-    return _read(model, Request(X, y, sensitive_features, scores, train, dict(fit_params or {}), n_jobs))
+    return _read(model, ModelQuery(X, y, sensitive_features, scores, train, dict(fit_params or {}), n_jobs))
 
 
 def points(
@@ -187,19 +187,19 @@ def _threshold(columns: Columns, *, by_function: bool) -> float | None:
     return None if drawn is not None else 0.5
 
 
-def _read(model: Any, request: Request) -> Columns:
+def _read(model: Any, query: ModelQuery) -> Columns:
     if isinstance(model, Mapping):
-        return _read_all(model, request)
+        return _read_all(model, query)
     reader = _reader(model)
     if reader is not None:
-        return reader(model, request)
+        return reader(model, query)
     if is_a(model, "sklearn", "Pipeline") and _reader(model[-1]) is not None:
         _scikit.check_fitted(model[-1])
-        return _read(model[-1], replace(request, X=model[:-1].transform(request.X)))
+        return _read(model[-1], replace(query, X=model[:-1].transform(query.X)))
     if hasattr(model, "predict_matrix") and hasattr(model, "names"):
-        return _scikit.read_family(model, request)
+        return _scikit.read_family(model, query)
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        return _scikit.read_classifier(model, request)
+        return _scikit.read_classifier(model, query)
     hint = "; AIF360 datasets are read by read_aif360" if package_of(type(model)) == "aif360" else ""
     raise InvalidInputError(
         "model must be a fitted object of Fairlearn, OxonFair, scikit-learn or fairfrontier, or a dict of them by "
@@ -207,12 +207,12 @@ def _read(model: Any, request: Request) -> Columns:
     )
 
 
-def _read_all(models: Mapping[Any, Any], request: Request) -> Columns:
+def _read_all(models: Mapping[Any, Any], query: ModelQuery) -> Columns:
     if not models:
         raise InvalidInputError("model must hold at least one fitted object; got an empty dict")
     columns: Columns = {}
     for name, model in models.items():
-        found = _read(model, request)
+        found = _read(model, query)
         alone = len(found) == 1
         for inner, values in found.items():
             label = str(name) if alone else f"{name}/{inner}"

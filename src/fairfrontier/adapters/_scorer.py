@@ -7,9 +7,9 @@ import numpy as np
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from fairfrontier._columns import is_frame
+from fairfrontier._scores import regresses
 from fairfrontier.adapters._models import points
-from fairfrontier.adapters._request import is_a
-from fairfrontier.adapters._scikit import regresses
+from fairfrontier.adapters._query import is_a
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
@@ -76,10 +76,10 @@ class FAUCScorer:
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what this scorer asks of scikit-learn's metadata routing."""
-        request = MetadataRequest(owner=self)
+        routing = MetadataRequest(owner=self)
         for name, alias in self._request.items():
-            request.score.add_request(param=name, alias=alias)
-        return request
+            routing.score.add_request(param=name, alias=alias)
+        return routing
 
     def set_score_request(
         self, *, sensitive_features: bool | str | None = UNCHANGED, sample_weight: bool | str | None = UNCHANGED

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -29,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._extras import require
+from fairfrontier._scores import classes_of, positive_scores
 from fairfrontier._validation import column
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
@@ -186,14 +186,11 @@ class FittedModels:
     def predict_matrix(self, X: Any) -> Matrix:
         """Return the score of class 1, or the predicted value, of every model: (n, k), float64."""
         with threadpool_limits(limits=1, user_api="blas"):
-            columns = [_prediction(model, X) for _, model in self.estimators]
+            columns = [
+                positive_scores(model, X, classes=classes_of(model) if is_classifier(model) else None, name=name)
+                for name, model in self.estimators
+            ]
         return np.asfortranarray(np.column_stack(columns))
-
-
-def _prediction(model: Any, X: Any) -> NDArray[np.float64]:
-    if is_classifier(model):
-        return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
-    return np.asarray(model.predict(X), dtype=np.float64)
 
 
 def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = None) -> FittedModels:

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._html import stack_html
+from fairfrontier._scores import check_finite
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import dask_chunks, is_dask
 from fairfrontier.exceptions import InvalidInputError
@@ -86,7 +87,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if not isinstance(self.estimators, str):
+        if isinstance(self.estimators, (list, tuple)):  # anything else is refused by fit
             models = [pair[1] for pair in self.estimators if isinstance(pair, (tuple, list)) and len(pair) == 2]
             inputs = [get_tags(model).input_tags for model in models if isinstance(model, BaseEstimator)]
             tags.input_tags.sparse = bool(inputs) and all(one.sparse for one in inputs)
@@ -218,7 +219,7 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
             H = validate_data(self, X, dtype=(np.float64, np.float32), ensure_all_finite=False, reset=fitting)
         if fitting:
             self.names_ = base.column_names(self.estimators, names, H.shape[1])
-        base.check_finite(H, self.names_)
+        check_finite(H, self.names_)
         return np.asarray(H)
 
     def _from_dict(self, X: Mapping[str, Any], *, fitting: bool) -> tuple[NDArray[Any], tuple[str, ...]]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
 
-from fairfrontier._validation import FloatArray, IntArray, number
+from fairfrontier._validation import FloatArray, IntArray, number, same_length
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._points import contrasts_for_fit
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
 
 
@@ -133,6 +133,14 @@ def _positive(**counts: Any) -> None:
             raise InvalidInputError(f"{parameter} must be a positive whole number; got {value!r}")
 
 
+def _check_classifier(model: Any) -> None:
+    if not isinstance(model, FairStacksClassifier):
+        raise InvalidInputError(
+            f"model must be a FairStacksClassifier, whose decisions are compared; got {type(model).__name__}"
+        )
+    check_is_fitted(model, "path_")
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What can be said with confidence of a fitted stack on rows it has not seen.
@@ -190,15 +198,11 @@ def certify(
     probability 1 − δ; the bias of a pair of sets is off by at most the sum of two such terms.
     """
     number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    _check_classifier(model)
+    label = model._target(y)
     decided = model.predict(X, sensitive_features=sensitive_features) == model.classes_[1]
-    label = np.asarray(y) == model.classes_[1]
-    contrasts = contrasts_for_fit(
-        model.fairness,
-        label=label,
-        sensitive_features=sensitive_features,
-        n_rows=len(label),
-        sensitive_mode=model.sensitive_mode,
-    )
+    same_length(len(label), X=len(decided))
+    contrasts = model._contrasts(label.astype(np.float64), sensitive_features)
     codes, n_cells = contrasts.cells.codes, contrasts.cells.n_cells
     sizes = np.bincount(codes, minlength=n_cells).astype(np.float64)
     positives = np.bincount(codes, decided, minlength=n_cells).astype(np.float64)
@@ -282,15 +286,11 @@ def score_decision_diagnostics(
     curvature ratio. Both ratios near each other along the path support it; the violations are what really happened.
     """
     number(bandwidth, parameter="bandwidth", low=0.0, strict=True)
+    _check_classifier(model)
+    label = model._target(y)
     scores = model.predict_path(X, sensitive_features=sensitive_features)
-    label = np.asarray(y) == model.classes_[1]
-    contrasts = contrasts_for_fit(
-        model.fairness,
-        label=label,
-        sensitive_features=sensitive_features,
-        n_rows=len(label),
-        sensitive_mode=model.sensitive_mode,
-    )
+    same_length(len(label), X=len(scores))
+    contrasts = model._contrasts(label.astype(np.float64), sensitive_features)
     first, second = (contrasts.membership[s][contrasts.cells.codes] for s in contrasts.sets.pairs()[0])
     of_first, of_second = scores[first], scores[second]
     bend = curvature or (lambda x: -(x - model.threshold) * norm.pdf(x, model.threshold, bandwidth) / bandwidth**2)

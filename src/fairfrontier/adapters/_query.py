@@ -15,7 +15,7 @@ Columns = dict[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
+class ModelQuery:
     """The rows to predict, and what some models need besides.
 
     Attributes
