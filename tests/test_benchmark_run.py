@@ -17,21 +17,21 @@ from pathlib import Path
 import pytest
 
 from fairfrontier import cli
-from fairfrontier.benchmark import Listener, Request, read_collection, reproduce
+from fairfrontier.benchmark import Listener, Reproduction, read_collection, reproduce
 from fairfrontier.exceptions import InvalidInputError
 
 METHODS = ("random-forest", "mp-paper", "rf-paper", "zoo-paper", "mp-ours", "rf-ours", "zoo-ours")
 SCRIPT = f"""
 import sys
 from pathlib import Path
-from fairfrontier.benchmark import Request, reproduce
+from fairfrontier.benchmark import Reproduction, reproduce
 what = dict(tables=("dp", "eo"), tasks=("compas-gender",), methods={METHODS!r}, splits=(0,), settings="tiny")
-reproduce(Request(Path(sys.argv[1]), **what))
+reproduce(Reproduction(Path(sys.argv[1]), **what))
 """
 
 
 def small(out, **changes):
-    return Request(out, **{"tables": ("dp",), "splits": (0,), "settings": "tiny"} | changes)
+    return Reproduction(out, **{"tables": ("dp",), "splits": (0,), "settings": "tiny"} | changes)
 
 
 def cells_on_disk(out):
@@ -106,13 +106,13 @@ def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
     assert "# Demographic parity (the paper's Table 1)\n\nSettings: tiny, 2 splits.\n\n| Method |" in (
         (tmp_path / "tables" / "dp.md").read_text()
     )
-    assert "\n- Settings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
+    assert "\n- RunSettings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(InvalidInputError, match="choose another folder"):
         reproduce(replace(request, settings="quick"))
     assert cli.main(["reproduce", "--out", str(tmp_path), "--quick"]) == 2
     shown = capsys.readouterr()
-    assert "--out must be a folder without results of other settings" in shown.err
+    assert "out must be a folder without results of other settings" in shown.err
     assert "has those of tiny, and this run is quick" in shown.err
     assert shown.out == ""
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before

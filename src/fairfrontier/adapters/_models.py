@@ -1,4 +1,4 @@
-"""Points and predictions of whatever fitted models there are: which library they are of, their type says."""
+"""Points and predictions of fitted models of several libraries, which are recognised by their types."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -48,11 +48,11 @@ def predictions(
     X : array-like of shape (n, p)
         Features, as the model takes them.
     sensitive_features : array-like of shape (n,), dict or dataframe, optional
-        What a model with a threshold for each group was fitted with.
+        The attributes that a model with a threshold for each group was fitted with.
     scores : bool
-        False: decisions 0 and 1, or for a randomised model the exact probability of decision 1. Value them with
-        ``tradeoff_points(y, …, threshold=None)``. True: scores of class 1 where a model has them, which is what a
-        stack is made of.
+        False: decisions 0 and 1, or for a randomised model the exact probability of decision 1. Evaluate them with
+        ``tradeoff_points(y, …, threshold=None)``. True: scores of the second class where a model has
+        probabilities, which a stack can be made of.
     y : array-like of shape (n,), optional
         Labels; needed with ``train="cv"``.
     train : (X_train, y_train) or "cv", optional
@@ -61,15 +61,15 @@ def predictions(
         once its predictions are averaged. X and y are then the rows that the search was fitted on, and its splits must
         be repeatable (not shuffled, or with a `random_state`).
     fit_params : dict, optional
-        What `fit` of the candidates takes besides, one value a row of what they are fitted on, such as
-        ``sensitive_features``; ``groups`` go to the splits.
+        Further arguments for `fit` of the candidates, one value per row that they are fitted on, such as
+        ``sensitive_features``; ``groups`` goes to the splits.
     n_jobs : int, optional
         Processes for fitting candidates; None: the search's own.
 
     Returns
     -------
     dict of str to ndarray of shape (n,)
-        One column a model, in [0, 1].
+        One column per model, in [0, 1].
 
     Notes
     -----
@@ -87,7 +87,7 @@ def predictions(
     any other classifier            itself
     ==============================  ==================================================================================
 
-    To value groups other than those that choose the thresholds, predict with the one and value with the other:
+    To compare other groups than those that choose the thresholds, predict with the one and evaluate with the other:
     ``tradeoff_points(y, predictions(model, X, sensitive_features=race), sensitive_features=sex, threshold=None)``.
 
     Examples
@@ -131,13 +131,13 @@ def points(
     y : array-like of shape (n,)
         Labels of two classes.
     sensitive_features, fairness, accuracy, sensitive_mode, sample_weight, include_constant
-        As in `tradeoff_points`. Functions as `fairness` or `accuracy` see decisions and cannot value randomised models.
-        What is valued are decisions, so ``accuracy="brier"`` is refused.
+        As in `tradeoff_points`. Functions as `fairness` or `accuracy` see decisions and cannot evaluate randomised
+        models. Decisions are evaluated, not scores, so ``accuracy="brier"`` is refused.
 
     Returns
     -------
     TradeoffPoints
-        One point a model. A randomised model has its exact expected accuracy and bias, not those of one draw.
+        One point per model. A randomised model has its exact expected accuracy and bias, not those of one draw.
 
     Examples
     --------
@@ -177,14 +177,14 @@ def points(
 
 
 def _threshold(columns: Columns, *, by_function: bool) -> float | None:
-    """Return None, for probabilities of decision 1, or 0.5 where every model decides."""
-    drawn = next((name for name, values in columns.items() if not np.isin(values, (0.0, 1.0)).all()), None)
-    if drawn is not None and by_function:
+    """Return None if a model is randomised, so that probabilities are taken as they are, and 0.5 otherwise."""
+    randomised = next((name for name, values in columns.items() if not np.isin(values, (0.0, 1.0)).all()), None)
+    if randomised is not None and by_function:
         raise InvalidInputError(
-            f"fairness and accuracy must be names of measures for the randomised model {drawn!r}; got a function, "
-            "which sees decisions: use a named measure, or value draws of the model"
+            f"fairness and accuracy must be names of measures for the randomised model {randomised!r}; got a function, "
+            "which sees decisions: use a named measure, or evaluate decisions drawn from the model"
         )
-    return None if drawn is not None else 0.5
+    return None if randomised is not None else 0.5
 
 
 def _read(model: Any, query: ModelQuery) -> Columns:

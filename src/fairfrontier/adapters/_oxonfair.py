@@ -17,11 +17,11 @@ def read_fair_predictor(model: Any, query: ModelQuery) -> Columns:
         raise not_fitted(model, "call fit(objective, constraint, value) first")
     if model.add_noise:
         raise InvalidInputError(
-            "model must have add_noise=False: a FairPredictor with noise decides differently at each call, and no "
-            f"figure of it could be repeated; got add_noise={model.add_noise!r}"
+            "model must have add_noise=False: a FairPredictor with noise decides differently at each call, and its "
+            f"figures could not be repeated; got add_noise={model.add_noise!r}"
         )
     at = copy.copy(model)
-    # Each point moves thresholds over the same scores: the model behind them predicts once.
+    # Each point has other thresholds for the same scores, so the model that gives the scores predicts once.
     at.predictor = _remembered(_probabilities(model.predictor, query.X))
     data = {"data": query.X, "target": np.zeros(len(query.X), dtype=np.intp)}
     if model.inferred_groups is not False:
@@ -49,7 +49,7 @@ def _remembered(probability: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
 
 
 def _groups(model: Any, query: ModelQuery) -> NDArray[Any]:
-    """Return the groups that choose the thresholds: a column of X where the model names one."""
+    """Return the groups that choose the thresholds; where the model names a column of X, that column."""
     if isinstance(model.groups, (str, int)) and query.sensitive_features is None:
         values = model.groups_to_numpy(model.groups, query.X)
     else:
@@ -57,7 +57,7 @@ def _groups(model: Any, query: ModelQuery) -> NDArray[Any]:
         if len(columns) != 1:
             raise InvalidInputError(
                 f"sensitive_features must be the one attribute that the FairPredictor was fitted with; got "
-                f"{len(columns)}: take its predictions with that one, and value them with all: "
+                f"{len(columns)}: predict with that one, and evaluate the predictions with all: "
                 "tradeoff_points(y, predictions(model, X, sensitive_features=one), sensitive_features=all)"
             )
         (values,) = columns.values()

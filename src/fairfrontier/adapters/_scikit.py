@@ -34,10 +34,10 @@ def check_fitted(model: Any) -> None:
 
 def read_classifier(model: Any, query: ModelQuery) -> Columns:
     """Return what one fitted classifier decides."""
-    # Only scikit-learn's own kind says what it is and whether it is fitted; others are judged by what they predict.
+    # Only scikit-learn's own kind says what it is and whether it is fitted; others are checked by what they predict.
     if hasattr(model, "__sklearn_tags__"):
         if not is_classifier(model):
-            raise not_binary(model, "is no classifier")
+            raise not_binary(model, "is not a classifier")
         check_fitted(model)
     check_labels(model, query.y)
     return {type(model).__name__: response(model, query.X, scores=query.scores)}
@@ -87,11 +87,11 @@ def read_family(model: Any, query: ModelQuery) -> Columns:
 
 
 def read_search(search: Any, query: ModelQuery) -> Columns:
-    """Return what every candidate decides: a search keeps their scores and no predictions, so they are fitted again."""
+    """Return what every candidate decides: a search keeps no predictions, so the candidates are fitted again."""
     if not hasattr(search, "cv_results_"):
         raise not_fitted(search)
     if not is_classifier(search.estimator):
-        raise not_binary(search, f"searches over a {type(search.estimator).__name__}, which is no classifier")
+        raise not_binary(search, f"searches over a {type(search.estimator).__name__}, which is not a classifier")
     candidates = _candidates(search)
     if isinstance(query.train, str):
         validate.one_of(query.train, (OUT_OF_FOLD,), parameter="train")
@@ -99,7 +99,7 @@ def read_search(search: Any, query: ModelQuery) -> Columns:
     if not (isinstance(query.train, tuple) and len(query.train) == 2):
         raise InvalidInputError(
             "train must be given for a search, which keeps no fitted candidates: train=(X_train, y_train) fits each of "
-            "them on these rows, train='cv' values them out of fold on X and y with the search's own splits; got "
+            "them on these rows, train='cv' evaluates them out of fold on X and y with the search's own splits; got "
             f"{query.train!r}"
         )
     X, y = query.train
@@ -151,7 +151,7 @@ def _splits(search: Any, query: ModelQuery, y: NDArray[Any]) -> list[tuple[IntAr
 
 
 def _rows_of_params(params: Mapping[str, Any], rows: IntArray, n_rows: int) -> dict[str, Any]:
-    """Return the rows of what has one value a row, and everything else as it is; `groups` is for the splits alone."""
+    """Return parameters with one value per row at given rows, others as they are; `groups` is for the splits only."""
     return {
         name: rows_of(value, rows) if not isinstance(value, str) and _length(value) == n_rows else value
         for name, value in params.items()
@@ -181,22 +181,22 @@ def _jobs(search: Any, query: ModelQuery) -> int | None:
 
 
 def _candidates(search: Any) -> dict[str, Mapping[str, Any]]:
-    """Return the distinct candidates by name; successive halving meets the survivors again in each round."""
+    """Return the distinct candidates by name; successive halving lists a candidate again in each round."""
     results = search.cv_results_
-    scores = np.stack([results[key] for key in results if key.startswith("mean_test_")])
-    failed = np.logical_and.reduce(np.isnan(scores.astype(np.float64)))
+    test_scores = np.stack([results[key] for key in results if key.startswith("mean_test_")])
+    failed = np.logical_and.reduce(np.isnan(test_scores.astype(np.float64)))
     found: dict[str, Mapping[str, Any]] = {}
     known: set[str] = set()
-    for params, without_score in zip(results["params"], failed, strict=True):
+    for params, has_no_score in zip(results["params"], failed, strict=True):
         identity = repr(sorted(params.items()))
         if identity in known:
             continue
         known.add(identity)
         name = _name(params)
-        if without_score:
+        if has_no_score:
             warnings.warn(f"the candidate {name!r} failed in the search and is left out", UserWarning, stacklevel=2)
             continue
-        found[_free(name, found)] = params
+        found[_distinct(name, found)] = params
     if not found:
         raise InvalidInputError("model must have a candidate that could be fitted; in this search all of them failed")
     return found
@@ -212,9 +212,9 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
 
 
-def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """Return the name, numbered where two candidates would have the same."""
-    number, free = 2, name
-    while free in taken:
-        number, free = number + 1, f"{name} ({number})"
-    return free
+def _distinct(name: str, taken: Mapping[str, Any]) -> str:
+    """Return the name, with a number where it is taken already."""
+    number, distinct = 2, name
+    while distinct in taken:
+        number, distinct = number + 1, f"{name} ({number})"
+    return distinct

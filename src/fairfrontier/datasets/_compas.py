@@ -98,7 +98,7 @@ def load_compas(
     white = table["race"].equals("Caucasian")
     recipe = Recipe(
         name="compas",
-        features=_compasbinary_column(table) if features == "binary" else table,
+        features=_binary_features(table) if features == "binary" else table,
         target_name="two_year_recid",
         target=target,
         target_names=("no new charge", "new charge"),
@@ -118,7 +118,7 @@ def load_compas(
     return deliver(recipe, return_X_y=return_X_y, as_frame=as_frame)
 
 
-def _compasbinary_column(table: Table) -> Table:
+def _binary_features(table: Table) -> Table:
     priors = table["priors_count"].values
     flags = {
         "male": table["sex"].equals("Male"),

@@ -14,7 +14,7 @@ from fairfrontier.identify._label_placement import Name, dense, emptiest_corner,
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
 
-# Okabe and Ito's colours, told apart by colour-blind people; with the dashes also in black and white.
+# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes tell lines apart in black and white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#6A3D9A", "#4D4D4D")
 DASHES = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 
@@ -32,7 +32,7 @@ class TAFDisplay:
     curves : dict of str to TAFCurve
         A curve for each family, in the order of the legend.
     points : dict of str to TradeoffPoints, optional
-        The models of each family, drawn as dots.
+        The models of each family, which are drawn as dots.
     scores : dict of str to float, or callable, optional
         FAUC of each family, shown in the legend; or a function of a curve that computes it, such as `fauc`.
 
@@ -74,7 +74,7 @@ class TAFDisplay:
         points: Mapping[str, TradeoffPoints] | None = None,
         scores: LegendFigures = None,
     ) -> "TAFDisplay":
-        """Make a display from curves that are there already, by family; the parameters are those of the class."""
+        """Make a display from curves by family; the parameters are those of the class."""
         if not isinstance(curves, Mapping) or not curves:
             raise InvalidInputError(f"curves must be a non-empty dict of name to TAFCurve; got {curves!r}")
         for family, curve in curves.items():
@@ -104,7 +104,7 @@ class TAFDisplay:
         interpolate : {False, True, "signed"}
             Step curve, concave hull or signed hull.
         scores : dict of str to float, or callable, optional
-            What the legend shows of each family, e.g. ``scores=ff.fauc``.
+            A figure for each family that the legend shows, e.g. ``scores=ff.fauc``.
         """
         families = {"models": points} if isinstance(points, TradeoffPoints) else points
         if not isinstance(families, Mapping) or not families:
@@ -138,7 +138,7 @@ class TAFDisplay:
         interpolate : {False, True, "signed"}
             Step curve, concave hull or signed hull.
         scores : dict of str to float, or callable, optional
-            What the legend shows of each family, e.g. ``scores=ff.fauc``.
+            A figure for each family that the legend shows, e.g. ``scores=ff.fauc``.
         **options
             Passed to `tradeoff_points`.
         """
@@ -290,7 +290,7 @@ def _path(curve: TAFCurve, low: float) -> FloatArray:
     start = np.array([[min(low, f[0]), a[0]]])
     if curve.linear:
         return np.concatenate([start, np.column_stack([f, a])])
-    # A step curve runs level to each knot and then falls to the next accuracy.
+    # A step curve is level up to each knot and then falls to the next accuracy.
     corners = np.column_stack([np.repeat(f, 2)[:-1], np.repeat(a, 2)[1:]])
     return np.concatenate([start, [[f[0], a[0]]], corners[1:]])
 

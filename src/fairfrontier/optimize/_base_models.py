@@ -44,8 +44,8 @@ def as_rows(X: Any) -> Any:
         X = np.asarray(X)
     if getattr(X, "ndim", 2) != 2:
         raise InvalidInputError(
-            f"X must be 2-D, a row a person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) is "
-            "one row, X.reshape(-1, 1) one feature"
+            f"X must be 2-D, one row per person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) "
+            "is one row, X.reshape(-1, 1) one feature"
         )
     return X
 
