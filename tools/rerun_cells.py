@@ -79,6 +79,9 @@ def differences(kept: Record, again: Record) -> Iterator[str]:
     points, chosen = _digits_of(kept.points, again.points), _digits_of(kept.chosen, again.chosen)
     honest = honest_fauc(chosen, points) if chosen else None
     yield from _difference("fauc_honest", kept.fauc_honest, honest)
+    if again.chosen:
+        exact = honest_fauc(again.chosen, again.points)
+        yield from _difference("fauc_honest from its own points", exact, again.fauc_honest)
     for part, before, after in (("points", kept.points, points), ("chosen", kept.chosen, chosen)):
         for name in before:
             if len(before[name]) != len(after[name]):

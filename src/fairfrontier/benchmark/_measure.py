@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fairfrontier._version import __version__
 from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._methods import METHODS, WEIGHT, Evaluated, Method, TaskData
+from fairfrontier.benchmark._methods import METHODS, FAUC_WEIGHT, Evaluated, Method, TaskData
 from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Cell, Record
 from fairfrontier.benchmark._tasks import TASKS
 from fairfrontier.identify._points import TradeoffPoints
@@ -104,12 +104,12 @@ def figures(evaluated: Evaluated) -> dict[str, Any]:
     kept, kept_chosen = _columns(points), {} if chosen is None else _columns(chosen)
     curve = points.frontier()
     return {
-        "fauc": fauc(curve, WEIGHT),
-        "fauci": fauc(points.frontier(True), WEIGHT),
-        "fauc_signed": fauc(points.frontier("signed"), WEIGHT),
+        "fauc": fauc(curve, FAUC_WEIGHT),
+        "fauci": fauc(points.frontier(True), FAUC_WEIGHT),
+        "fauc_signed": fauc(points.frontier("signed"), FAUC_WEIGHT),
         "fauc_honest": honest_fauc(kept_chosen, kept) if kept_chosen else None,
-        "fauc_single": None if single is None else fauc(single.frontier(), WEIGHT),
-        "fauc_exp_mse": None if evaluated.exp_mse is None else fauc(evaluated.exp_mse.frontier(), WEIGHT),
+        "fauc_single": None if single is None else fauc(single.frontier(), FAUC_WEIGHT),
+        "fauc_exp_mse": None if evaluated.exp_mse is None else fauc(evaluated.exp_mse.frontier(), FAUC_WEIGHT),
         "max_accuracy": float(points.accuracy.max()),
         "accuracy_95": curve(0.95),
         "accuracy_99": curve(0.99),
@@ -135,7 +135,7 @@ def honest_fauc(chosen: Mapping[str, Sequence[float]], points: Mapping[str, Sequ
     0.75
     """
     both = [np.asarray(kept[name], dtype=np.float64) for kept in (chosen, points) for name in ("accuracy", "bias")]
-    return fauc(honest_curve_of_bias(*both), WEIGHT)
+    return fauc(honest_curve_of_bias(*both), FAUC_WEIGHT)
 
 
 def _columns(points: TradeoffPoints) -> dict[str, list[float]]:

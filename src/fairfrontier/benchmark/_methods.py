@@ -16,7 +16,7 @@ from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.quantify._weights import StepWeight
 
-WEIGHT = StepWeight(0.8)
+FAUC_WEIGHT = StepWeight(0.8)
 # Stacks on the path of our form, per candidate: candidates randomise between neighbours, which should be close.
 STACKS_PER_CANDIDATE = 3
 PAPER_ALPHAS = np.logspace(2.0, 7.0, 20)
@@ -167,7 +167,7 @@ def run_grid(method: Method, data: TaskData) -> Evaluated:
 def _stack(data: TaskData, names: list[str], options: Mapping[str, Any]) -> Any:
     make = FairStacksRegressor if data.task.regression else FairStacksClassifier
     seed = seed_of(data.split.dataset, data.split.split, "folds")
-    common: dict[str, Any] = {"fairness": data.fairness, "weight": WEIGHT, "n_points": data.split.settings.values}
+    common: dict[str, Any] = {"fairness": data.fairness, "weight": FAUC_WEIGHT, "n_points": data.split.settings.values}
     return make(names, cv="precomputed", random_state=seed, **(common | dict(options)))
 
 
@@ -203,7 +203,7 @@ def _randomised_path(data: TaskData, model: Any, paths: dict[str, FloatArray]) -
     bias = data.points(decisions["ensemble"], "ensemble").bias[:-1, 0]
     sizes = np.array(list(model.group_sizes_.values()), dtype=np.float64)
     margin = 2.0 * float(np.sqrt((0.25 / np.sort(sizes)[:2]).sum()))  # two standard errors of a difference of rates
-    largest = 1.0 - WEIGHT.minimum + margin
+    largest = 1.0 - FAUC_WEIGHT.minimum + margin
     candidates = evenly_spaced_candidates(bias, data.split.settings.values, largest=largest, margin=margin)
     decided, tested, alone = (
         data.points(kind.expected_decisions(decisions[part]), part, threshold=None)

@@ -110,8 +110,9 @@ class AdversarialDebiasing(FairLearner):
     well to new rows. On Adult, where 15 % of the people are not white, this division raised the FAUC by 0.004.
 
     The sharpness c starts at 3 and not at 1: σ(4·logit) is close to the decision, so the adversary compares decisions
-    and not mean scores. On rows held out of training this raised the FAUC by 0.004 on Adult, by 0.006 on COMPAS, and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 3.5 on
-    Adult, and up to about 1 on COMPAS, where the bias is then 0 up to noise.
+    and not mean scores. On rows held out of training this raised the FAUC by 0.004 on Adult, by 0.006 on COMPAS,
+    and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 3.5 on Adult, and up to about 1
+    on COMPAS, where the bias is then 0 up to noise.
 
     The projection takes out whatever part of the step would help the adversary. Together with an adversary of
     demographic parity it is unstable: on the COMPAS data the fairness for race fell to about 0.4 at every weight

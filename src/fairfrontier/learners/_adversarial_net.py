@@ -165,7 +165,7 @@ class AdversarialTraining:
     ) -> None:
         arrays = (data.X, data.y, data.indicators, data.seen, data.label_inputs)
         self._data = [torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
-        self._weight = torch.from_numpy(values.astype(np.float32))
+        self._adversary_weight = torch.from_numpy(values.astype(np.float32))
         self._settings = settings
         share = np.clip((data.indicators * data.seen).sum(0) / data.seen.sum(), 1e-6, 1.0 - 1e-6).astype(np.float32)
         self.predictors = Predictors(torch, data.X.shape[1], len(values), settings.hidden_units, rng)
@@ -187,10 +187,10 @@ class AdversarialTraining:
 
     def _combine(self, X: Tensor, hidden: Tensor, slope: Tensor, against: Tensor) -> list[Tensor]:
         if not self._settings.projection:
-            return self.predictors.backward(X, hidden, slope - self._weight * against)
+            return self.predictors.backward(X, hidden, slope - self._adversary_weight * against)
         wanted = self.predictors.backward(X, hidden, slope)
         hostile = self.predictors.backward(X, hidden, against)
-        pulled = self.predictors.backward(X, hidden, self._weight * against)
+        pulled = self.predictors.backward(X, hidden, self._adversary_weight * against)
         free = self.predictors.project_out(wanted, hostile)
         return [gradient - pull for gradient, pull in zip(free, pulled, strict=True)]
 

@@ -154,7 +154,8 @@ class FAGTB(FairLearner):
     The step is small on purpose: the slope a is then in effect the sum of the biases of all rounds, and the trees
     follow it. "auto" holds the steps of all rounds together fixed, so that a λ hardly depends on their number.
     Fairness rises with λ up to about 20, where the bias is 0; beyond that it changes its sign and comes back a
-    little. On Adult, steps of 0.1 and 1 gave FAUCs 0.004 and 0.009 lower on rows that were held out of training, and with a step of 3 and λ = 26 the model came to predict the attribute itself; Newton steps diverge.
+    little. On Adult, steps of 0.1 and 1 gave FAUCs 0.004 and 0.009 lower on rows that were held out of training, and
+    with a step of 3 and λ = 26 the model came to predict the attribute itself; Newton steps diverge.
 
     An attribute of more than two groups has one adversary per group, several attributes have their own; the losses
     add. `fit_grid` grows the trees of all values on one binned matrix; where most entries of X are zero (indicator

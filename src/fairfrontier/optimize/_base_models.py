@@ -107,9 +107,9 @@ def out_of_fold_matrix(
     return matrix
 
 
-def check_sample_weight(models: Sequence[tuple[str, Any]], weight: FloatArray | None) -> None:
-    """Raise if weights are given and a base model does not take them."""
-    if weight is None:
+def check_sample_weight(models: Sequence[tuple[str, Any]], sample_weight: FloatArray | None) -> None:
+    """Raise if weights of rows are given and a base model does not take them."""
+    if sample_weight is None:
         return
     for name, model in models:
         if not has_fit_parameter(model, "sample_weight"):
@@ -135,6 +135,6 @@ def _fit_predict(
     name: str,
 ) -> FloatArray:
     train, test = split
-    weight = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, rows_of(X, train), y[train], weight)
+    of_train = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
     return positive_scores(fitted, rows_of(X, test), classes=classes, name=name, for_stack=True)
