@@ -2,9 +2,9 @@
 A randomised model that can be audited
 ======================================
 
-A point between two models can be deployed as a random choice between them. ``RandomizedMixture`` draws by a keyed hash of
-the record's id: the same person always meets the same model, nobody without the secret can foresee it, and an auditor who
-has the secret can replay any single decision.
+A point between two models can be deployed as a random choice between them. ``RandomizedMixture`` draws by a keyed hash
+of the record's id: the same person always meets the same model, nobody without the secret can foresee it, and an
+auditor who has the secret can replay any single decision.
 """
 
 import matplotlib.pyplot as plt

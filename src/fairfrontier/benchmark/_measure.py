@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from fairfrontier._version import __version__
 from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._methods import METHODS, FAUC_WEIGHT, Evaluated, Method, TaskData
+from fairfrontier.benchmark._methods import FAUC_WEIGHT, METHODS, Evaluated, Method, TaskData
 from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Cell, Record
 from fairfrontier.benchmark._tasks import TASKS
 from fairfrontier.identify._points import TradeoffPoints
