@@ -106,7 +106,7 @@ def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
     assert "# Demographic parity (the paper's Table 1)\n\nSettings: tiny, 2 splits.\n\n| Method |" in (
         (tmp_path / "tables" / "dp.md").read_text()
     )
-    assert "\n- RunSettings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
+    assert "\n- Settings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(InvalidInputError, match="choose another folder"):
         reproduce(replace(request, settings="quick"))
@@ -241,5 +241,5 @@ def test_a_killed_worker_is_one_line_that_says_what_to_do(tmp_path, capsys):
     killer.join()
     error = capsys.readouterr().err
     assert "a worker process was ended" in error
-    assert "use fewer --jobs and start again" in error
+    assert "use fewer jobs and start again" in error
     assert error.count("\n") == 1
