@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from fairfrontier import StepWeight, fauc, tradeoff_points
+from fairfrontier.benchmark._paper_tables import markdown_rows, show
 from fairfrontier.benchmark._records import read_collection, write_atomically
 from fairfrontier.benchmark._summary import estimate, paper_figures
-from fairfrontier.benchmark._tables import markdown_rows, show
 from fairfrontier.benchmark._tasks import TASKS, load_problem, split_rows
 from fairfrontier.learners import FAGTB, AdversarialDebiasing, Reductions
 
@@ -128,7 +128,7 @@ def fit_reference(task: str, split: int, name: str) -> Curve:
         def fit(value: float) -> Column:
             return fagtb_on_sklearn_trees(problem.X[rows.train], y, s[rows.train], value)(problem.X[rows.test])
     elif name == "AIF360's adversarial":
-        X = problem.without[attribute]  # AIF360 adds the attribute to the features by itself
+        X = problem.X_without[attribute]  # AIF360 adds the attribute to the features by itself
 
         def fit(value: float) -> Column:
             return aif360_net(X[rows.train], y, s[rows.train], value)(X[rows.test], s[rows.test])

@@ -1,10 +1,10 @@
 """
-A lottery that can be audited
-=============================
+A randomised model that can be audited
+======================================
 
-A point between two models can be deployed as a lottery. ``RandomizedMixture`` draws by a keyed hash of the record's id:
-the same person always meets the same model, nobody without the secret can foresee it, and an auditor who has the secret
-can replay any single decision.
+A point between two models can be deployed as a random choice between them. ``RandomizedMixture`` draws by a keyed hash
+of the record's id: the same person always meets the same model, nobody without the secret can foresee it, and an
+auditor who has the secret can replay any single decision.
 """
 
 import matplotlib.pyplot as plt
@@ -39,16 +39,15 @@ hull = points.frontier("signed")
 # The mixture for fairness 0.9: its expected value lies on the hull, and what a secret makes of it scatters around.
 
 ids = [f"case {i}" for i in range(len(y_test))]
-everybody = [*models, ("constant", None)]
 realised = []
 for number in range(60):
     secret = f"a secret of the auditor, number {number}"
-    mixture = ff.RandomizedMixture.from_curve(hull, everybody, min_fairness=0.9, secret=secret)
+    mixture = ff.RandomizedMixture.from_points(points, models, min_fairness=0.9, secret=secret)
     report = mixture.report(X_test, y_test, ids=ids, sensitive_features=race)
     realised.append((report.realised_fairness, report.realised_accuracy))
 
-display = ff.TAFDisplay.from_curves({"one model": points.frontier(), "lotteries": hull}, points={"one model": points})
-display.plot(name_models=True, title="COMPAS: a lottery at fairness 0.9", min_fairness=0.7)
+display = ff.TAFDisplay.from_curves({"one model": points.frontier(), "randomised": hull}, points={"one model": points})
+display.plot(name_models=True, title="COMPAS: a randomised model at fairness 0.9", min_fairness=0.7)
 display.ax_.scatter(
     *np.array(realised).T, s=12, color="#D55E00", alpha=0.45, linewidths=0, label="what 60 secrets gave"
 )

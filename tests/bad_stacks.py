@@ -86,6 +86,13 @@ PARAMETERS = [
         {"estimators": [LogisticRegression()]},
         "estimators must be a non-empty list .* got the element LogisticRegression",
     ),
+    (
+        {"estimators": LogisticRegression()},
+        r"estimators must be a non-empty list .* got LogisticRegression\(\): give it a name, .*LogisticRegression",
+    ),
+    ({"estimators": None}, "estimators must be a non-empty list .* got None"),
+    ({"estimators": dict(MODELS)}, r"estimators must be .* got a dict: pass list\(estimators.items\(\)\)"),
+    ({"estimators": None, "cv": "precomputed"}, "estimators must be 'precomputed' or the names .* got None"),
     ({"estimators": [("a", 3)]}, "estimators must have predict; 'a' is 3"),
     ({"estimators": MODELS + MODELS[:1]}, "estimators must have distinct names; got 'a' more than once"),
     (

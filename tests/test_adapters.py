@@ -171,7 +171,7 @@ class TestSearch:
         with pytest.raises(InvalidInputError, match="model must be fitted; this GridSearchCV is not: call fit first"):
             adapters.predictions(search, X, train=(X, Y))
         search = GridSearchCV(Ridge(), {"alpha": [1.0]}).fit(X, X[:, 0])
-        with pytest.raises(InvalidInputError, match=r"two classes.*searches over a Ridge, which is no classifier"):
+        with pytest.raises(InvalidInputError, match=r"two classes.*searches over a Ridge, which is not a classifier"):
             adapters.predictions(search, X, train=(X, X[:, 0]))
 
 
@@ -284,8 +284,8 @@ class TestClassifiers:
         [
             (LogisticRegression(), "model must be fitted; this LogisticRegression is not"),
             (make_pipeline(StandardScaler(), ff.FairStacksClassifier()), "this FairStacksClassifier is not"),
-            (Ridge().fit(X, X[:, 0]), "two classes; this Ridge is no classifier"),
-            (KMeans(2, n_init=1).fit(X), "two classes; this KMeans is no classifier"),
+            (Ridge().fit(X, X[:, 0]), "two classes; this Ridge is not a classifier"),
+            (KMeans(2, n_init=1).fit(X), "two classes; this KMeans is not a classifier"),
             (LogisticRegression().fit(X, np.arange(N) % 3), "this LogisticRegression was fitted to 3"),
             (DummyClassifier().fit(X, np.zeros(N)), "this DummyClassifier was fitted to 1"),
             (LogisticRegression().fit(X, Y == "yes"), r"y must have the classes.*\[False, True\]; got 'no'"),

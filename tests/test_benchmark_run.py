@@ -17,21 +17,21 @@ from pathlib import Path
 import pytest
 
 from fairfrontier import cli
-from fairfrontier.benchmark import Listener, Request, read_collection, reproduce
+from fairfrontier.benchmark import Listener, Reproduction, read_collection, reproduce
 from fairfrontier.exceptions import InvalidInputError
 
 METHODS = ("random-forest", "mp-paper", "rf-paper", "zoo-paper", "mp-ours", "rf-ours", "zoo-ours")
 SCRIPT = f"""
 import sys
 from pathlib import Path
-from fairfrontier.benchmark import Request, reproduce
+from fairfrontier.benchmark import Reproduction, reproduce
 what = dict(tables=("dp", "eo"), tasks=("compas-gender",), methods={METHODS!r}, splits=(0,), settings="tiny")
-reproduce(Request(Path(sys.argv[1]), **what))
+reproduce(Reproduction(Path(sys.argv[1]), **what))
 """
 
 
 def small(out, **changes):
-    return Request(out, **{"tables": ("dp",), "splits": (0,), "settings": "tiny"} | changes)
+    return Reproduction(out, **{"tables": ("dp",), "splits": (0,), "settings": "tiny"} | changes)
 
 
 def cells_on_disk(out):

@@ -6,11 +6,11 @@ import io
 import numpy as np
 import pytest
 
-from fairfrontier.benchmark import Record, summarise
+from fairfrontier.benchmark import Record, summarise_table
 from fairfrontier.benchmark._figures import STYLES, draw, mean_curve, save_figures
-from fairfrontier.benchmark._methods import ROWS
+from fairfrontier.benchmark._methods import METHODS
+from fairfrontier.benchmark._paper_tables import comparison_markdown, latex, markdown, notes, short, table_csv
 from fairfrontier.benchmark._summary import cpu_seconds, paper_figures
-from fairfrontier.benchmark._tables import comparison_markdown, latex, markdown, notes, short, to_csv
 
 
 def record(method, split, fauc, *, task="default-gender", best=0.82, **changes):
@@ -45,7 +45,7 @@ def summary():
         record("fagtb", 0, None, task="communities-race", status="not applicable", reason="only classifies"),
         record("mp-ours", 0, 0.3, task="communities-race", constant_accuracy=0.0, best=0.6),
     ]
-    return summarise(records, "dp")
+    return summarise_table(records, "dp")
 
 
 def test_a_cell_has_mean_error_paper_and_marks(summary):
@@ -63,7 +63,7 @@ def test_a_cell_has_mean_error_paper_and_marks(summary):
 def test_a_mean_over_fewer_splits_is_marked_and_never_bold():
     both = [record("mp-ours", 0, 0.80), record("mp-ours", 1, 0.81)]
     lucky = record("fagtb", 0, 0.90)
-    text = markdown(summarise([*both, lucky], "dp"))
+    text = markdown(summarise_table([*both, lucky], "dp"))
     assert "| FAGTB | .900 [.850†], 1 split |" in text
     assert "| FS MP Trees (ours) | **.805 (.005)** [.856†] |" in text
 
@@ -83,7 +83,7 @@ def test_notes_say_what_failed_and_what_cannot_be_reached(summary):
 
 
 def test_figures_below_the_constant_model_are_marked():
-    found = summarise([record("reductions", 0, 0.8)], "dp")
+    found = summarise_table([record("reductions", 0, 0.8)], "dp")
     assert "[.778‡]" in markdown(found)
     assert "below the constant model's accuracy here: Default gender (.779): Reductions .778" in notes(found)
 
@@ -102,13 +102,13 @@ def test_comparisons_are_paired_over_common_splits(summary):
 def test_several_attributes_compare_the_doubly_constrained_stack_with_the_others():
     named = {"table": "multi", "task": "compas-gender"}
     faucs = {"rf-both-ours": 0.64, "rf-gender-ours": 0.65, "rf-race-ours": 0.60}
-    summary = summarise([record(method, 0, fauc, **named) for method, fauc in faucs.items()], "multi")
+    summary = summarise_table([record(method, 0, fauc, **named) for method, fauc in faucs.items()], "multi")
     found = {one.rival.key: one.difference.mean for one in summary.comparisons()}
     assert found == {"rf-gender-ours": pytest.approx(-0.01), "rf-race-ours": pytest.approx(0.04)}
 
 
 def test_csv_has_every_figure(summary):
-    rows = {(row["method"], row["task"]): row for row in csv.DictReader(io.StringIO(to_csv(summary)))}
+    rows = {(row["method"], row["task"]): row for row in csv.DictReader(io.StringIO(table_csv(summary)))}
     ours = rows["sink-ours", "default-gender"]
     assert (ours["fauc"], ours["fauc_honest"], ours["paper_fauc"]) == ("0.815000", "0.805000", "0.933")
     assert (ours["splits"], ours["failed"], ours["aware"]) == ("2", "0", "0")
@@ -132,7 +132,7 @@ def test_the_papers_figures_are_complete():
     # Table 1 without the three fair classifiers on Communities, Table A1, Table A2.
     assert len(found) == (8 * 7 - 3) + 8 * 6 + 4 * 4
     rows = {(table, row) for table, row, _ in found}
-    for table, methods in ROWS.items():
+    for table, methods in METHODS.items():
         for method in methods.values():
             assert method.paper_row is None or (table, method.paper_row) in rows
 
@@ -152,7 +152,7 @@ def test_figures_have_three_digits(value, text):
 
 
 def test_curves_are_averaged_over_splits(summary):
-    entry = summary.entry(ROWS["dp"]["threshold-optimizer"], "default-gender")
+    entry = summary.entry(METHODS["dp"]["threshold-optimizer"], "default-gender")
     np.testing.assert_allclose(mean_curve(entry, np.array([0.85, 0.95])), [0.823, 0.779])
 
 
@@ -172,6 +172,6 @@ def test_a_figure_has_a_panel_a_task_and_one_style_a_method(summary, tmp_path):
 
 
 def test_no_two_methods_of_a_table_look_alike():
-    for methods in ROWS.values():
+    for methods in METHODS.values():
         styles = [STYLES[key][:2] for key in methods if key in STYLES]
         assert len(set(map(str, styles))) == len(styles) >= 7

@@ -11,7 +11,7 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.quantify._areas import Area, contenders, gather
 from fairfrontier.quantify._bands import taf_bands
 from fairfrontier.quantify._bootstrap import Block, replicates, sample, weighted
-from fairfrontier.quantify._honest import honest_curve, honest_taf
+from fairfrontier.quantify._honest import honest_curve, honest_curve_of_bias, honest_taf
 from fairfrontier.quantify._inference import compare_fauc, fauc_interval
 from fairfrontier.quantify._weights import CallableWeight
 
@@ -291,6 +291,19 @@ def test_bands_of_the_hull_and_on_a_grid():
         taf_bands(y, scores, sensitive_features=sex, interpolate="signed")
     with pytest.raises(InvalidInputError, match="grid must hold levels"):
         taf_bands(y, scores, sensitive_features=sex, grid=[0.5, 1.5])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_honest_curve_of_one_contrast_follows_from_biases(seed):
+    rng = np.random.default_rng(seed)
+    y, sex = rng.integers(0, 2, (2, 400)), rng.choice(["f", "m"], (2, 400))
+    scores = rng.random((400, 12)) + 0.4 * y[0][:, None] * rng.random(12)
+    chosen, other = (ff.tradeoff_points(y[i], np.clip(scores - 0.2, 0, 1), sensitive_features=sex[i]) for i in range(2))
+    expected = honest_curve(chosen, other)
+    found = honest_curve_of_bias(chosen.accuracy, chosen.bias[:, 0], other.accuracy, other.bias[:, 0])
+    np.testing.assert_array_equal(found.support, expected.support)
+    np.testing.assert_allclose(found.fairness, expected.fairness, atol=1e-12)
+    np.testing.assert_allclose(found.accuracy, expected.accuracy, atol=1e-12)
 
 
 def test_honest_curve_without_noise_is_the_curve():

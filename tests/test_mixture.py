@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
@@ -116,6 +117,82 @@ def test_a_step_curve_gives_one_model(compas_like):
     assert mixture.names == (points.names[curve.support[0]],)
     best = dict(models)[mixture.names[0]].predict(X)
     np.testing.assert_array_equal(mixture.predict(X, ids=range(len(X))), best)
+
+
+@pytest.fixture(scope="module")
+def mostly_positive():
+    """Rows on which decision 1 is the better constant, and a model with a margin in place of probabilities."""
+    generator = np.random.default_rng(3)
+    n = 2000
+    sex = generator.choice(["f", "m"], n)
+    X = np.column_stack([generator.normal(size=(n, 2)), 2.0 * (sex == "f")])
+    label = X[:, 0] + X[:, 2] + generator.normal(size=n) > 0.4
+    return X, label, sex
+
+
+@pytest.mark.parametrize("classes", [(0, 1), (1, 2), ("no", "yes"), (False, True)])
+@pytest.mark.parametrize("interpolate", ["signed", True])
+@pytest.mark.parametrize("positive", [True, False])
+def test_a_mixture_of_points_delivers_what_they_promise(mostly_positive, classes, interpolate, positive):
+    X, label, sex = mostly_positive
+    label = label if positive else ~label  # the better constant is decision 1, or decision 0
+    y = np.where(label, classes[1], classes[0])
+    model = LinearSVC(random_state=0).fit(X, y)
+    points = ff.tradeoff_points(y, {"svc": model.predict(X) == classes[1]}, sensitive_features=sex)
+    level = float((points.fairness[0] + 1.0) / 2)
+    options = {"secret": SECRET, "interpolate": interpolate}
+    mixture = RandomizedMixture.from_points(points, [("svc", model)], min_fairness=level, **options)
+    assert set(mixture.names) == {"svc", "constant"}
+    assert mixture.constants["constant"] == int(label.mean() > 0.5)
+    report = mixture.report(X, y, ids=range(len(y)), sensitive_features=sex)
+    assert report.expected_accuracy == pytest.approx(points.frontier(interpolate)(level), abs=1e-9)
+    assert report.expected_fairness >= level - 1e-9
+    predicted = mixture.predict(X, ids=range(len(y)))
+    assert set(predicted.tolist()) <= set(classes)
+    assert np.mean(predicted == y) == report.realised_accuracy
+    # At full fairness the constant is alone, and is the better one.
+    alone = RandomizedMixture.from_points(points, {"svc": model}, min_fairness=1.0, **options)
+    assert np.mean(alone.predict(X, ids=range(len(y))) == y) == pytest.approx(max(label.mean(), 1 - label.mean()))
+
+
+def test_a_constant_is_never_guessed(mostly_positive):
+    X, label, sex = mostly_positive
+    model = LinearSVC(random_state=0).fit(X, label)
+    decided = {"svc": model.predict(X)}
+    points = ff.tradeoff_points(label, decided, sensitive_features=sex)
+    with pytest.raises(InvalidInputError, match=r"must be 0 or 1, .* got None: RandomizedMixture.from_points reads it"):
+        RandomizedMixture.from_curve(
+            points.frontier(True), [("svc", model), ("constant", None)], min_fairness=1.0, secret=SECRET
+        )
+
+    def parity(y_true, y_pred, *, sensitive_features):
+        return abs(y_pred[sensitive_features == "f"].mean() - y_pred[sensitive_features == "m"].mean())
+
+    # A function gives a bias and no rates: nothing in these points says what the constant decides.
+    by_function = ff.tradeoff_points(label, decided, sensitive_features=sex, fairness=parity)
+    with pytest.raises(InvalidInputError, match="must be 0 or 1"):
+        RandomizedMixture.from_points(by_function, {"svc": model}, min_fairness=1.0, secret=SECRET)
+    mixture = RandomizedMixture.from_points(
+        by_function, {"svc": model}, min_fairness=1.0, secret=SECRET, constants={"constant": 1}
+    )
+    assert mixture.predict(X, ids=range(len(X))).all()
+
+
+def test_models_of_points_are_found_by_name(compas_like):
+    models, X, y, sex = compas_like
+    scores = {name: model.predict_proba(X)[:, 1] for name, model in models}
+    points = ff.tradeoff_points(y, scores, sensitive_features=sex)
+    level = float((points.fairness.min() + 1.0) / 2)
+    given, turned = (
+        RandomizedMixture.from_points(points, order, min_fairness=level, secret=SECRET)
+        for order in (models, models[::-1])
+    )
+    assert given.names == turned.names
+    np.testing.assert_array_equal(given.predict(X, ids=range(len(X))), turned.predict(X, ids=range(len(X))))
+    for name, model in given.estimators:
+        assert model is dict(models).get(name)
+    with pytest.raises(InvalidInputError, match=rf"estimators must hold the model '{given.names[0]}' of the points"):
+        RandomizedMixture.from_points(points, {"other": models[0][1]}, min_fairness=level, secret=SECRET)
 
 
 def test_the_secret_is_never_shown():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
@@ -115,3 +116,48 @@ def test_the_papers_counterexample_is_found():
     np.testing.assert_allclose(report.score_bias, 0.0, atol=1e-12)
     np.testing.assert_allclose(report.decision_bias, 0.5, atol=1e-12)
     assert np.all(report.covariance_ratio < 1e-12)
+
+
+OTHER_LABELS = [
+    (lambda y: np.where(y == 1, "yes", "no"), r"y must have the classes of the fit, \[0, 1\]; got 'no'"),
+    (lambda y: y + 1, r"y must have the classes of the fit, \[0, 1\]; got 2"),
+    (lambda y: np.where(y == 1, np.nan, 0.0), "y must be finite; got nan"),
+    (lambda y: [None, *y[1:]], "y must have no missing value; got None"),
+    (lambda y: None, "y must be 1-D; got None"),
+    (lambda y: y[:-1], "X must have as many rows as y_true, 199; got 200"),
+]
+
+
+@pytest.mark.parametrize("check", [certify, score_decision_diagnostics])
+@pytest.mark.parametrize(("change", "message"), OTHER_LABELS)
+def test_labels_that_the_stack_does_not_know_certify_nothing(check, change, message):
+    H, y, sex = sample(np.random.default_rng(4), 200)
+    model = ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+    with pytest.raises(InvalidInputError, match=message):
+        check(model, H, change(y), sensitive_features=sex)
+
+
+@pytest.mark.parametrize("check", [certify, score_decision_diagnostics])
+def test_only_a_fitted_classifier_is_certified(check):
+    H, y, sex = sample(np.random.default_rng(4), 200)
+    regressor = ff.FairStacksRegressor("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+    for wrong, name in ((regressor, "FairStacksRegressor"), (None, "NoneType")):
+        with pytest.raises(InvalidInputError, match=f"model must be a FairStacksClassifier, .* got {name}"):
+            check(wrong, H, y, sensitive_features=sex)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        check(ff.FairStacksClassifier(), H, y, sensitive_features=sex)
+
+
+def test_a_certificate_does_not_depend_on_the_names_of_the_classes():
+    H, y, sex = sample(np.random.default_rng(4), 400)
+    named = np.where(y == 1, "yes", "no")
+    certificates = [
+        certify(
+            ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, labels, sensitive_features=sex),
+            H,
+            labels,
+            sensitive_features=sex,
+        )
+        for labels in (y, named)
+    ]
+    assert certificates[0] == certificates[1]

@@ -1,17 +1,18 @@
 """The committed results: every figure follows from its record, and a cell that is run again gives it again."""
 
 import csv
+import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from fairfrontier import StepWeight, fauc, taf_curve
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import honest_fauc, run_cell
+from fairfrontier.benchmark._paper_tables import short
 from fairfrontier.benchmark._records import DONE, Record, read_collection
-from fairfrontier.benchmark._settings import FULL
-from fairfrontier.benchmark._tables import short
+from fairfrontier.benchmark._run_settings import FULL
 
 RESULTS = Path(__file__).parents[1] / "results"
 
@@ -40,9 +41,31 @@ def test_a_cell_that_is_run_again_gives_its_record_again(records: list[Record]) 
     for cell in cells:
         (kept,) = [r for r in records if (r.table, r.task, r.method) == cell and r.split == 0]
         again = run_cell(kept.cell, data)
-        assert again.fauc == pytest.approx(kept.fauc, abs=1e-6)
-        assert again.fauc_honest == pytest.approx(kept.fauc_honest, abs=1e-6)
-        np.testing.assert_allclose(again.points["fairness"], kept.points["fairness"], atol=1e-6)
+        assert list(rerun.differences(kept, again)) == []
+        for name in ("fauc", "fauc_honest", "accuracy_99"):
+            other = replace(again, **{name: getattr(again, name) + 2e-9})
+            assert any(line.startswith(name) for line in rerun.differences(kept, other))
+        moved = replace(again, points=again.points | {"accuracy": [a + 3e-6 for a in again.points["accuracy"]]})
+        assert any("accuracy of points differs" in line for line in rerun.differences(kept, moved))
+
+
+def load_rerun():
+    """Return the tool that runs recorded cells again."""
+    spec = importlib.util.spec_from_file_location("rerun_cells", RESULTS.parent / "tools" / "rerun_cells.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+rerun = load_rerun()
+
+
+def test_a_sample_of_cells_is_the_same_for_the_same_seed(records: list[Record]) -> None:
+    chosen = rerun.choose(records, 30, ("compas", "communities"), 0, 0)
+    assert len(chosen) == len({record.cell for record in chosen}) == 30
+    assert {record.task.partition("-")[0] for record in chosen} == {"compas", "communities"}
+    assert [r.cell for r in rerun.choose(records, 30, ("compas", "communities"), 0, 0)] == [r.cell for r in chosen]
+    assert [r.cell for r in rerun.choose(records, 30, ("compas", "communities"), 0, 1)] != [r.cell for r in chosen]
 
 
 README_ROWS = {

@@ -46,6 +46,7 @@ __all__ = [
     "distinct",
     "finite",
     "is_missing",
+    "labels",
     "number",
     "one_of",
     "predictions",
@@ -252,6 +253,15 @@ def two_classes(classes: Sequence[Any]) -> tuple[Any, Any]:
         else "both classes must occur: evaluate the models on more rows"
     )
     raise InvalidInputError(f"y_true must have two classes; got {len(classes)} ({shown}): {advice}")
+
+
+def labels(y_true: Any) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
+    """Return y as booleans (True: the second class in sorted order) and the two classes."""
+    classes, codes = distinct(column(y_true, parameter="y_true"), parameter="y_true")
+    for value in classes:
+        if is_missing(value):
+            raise InvalidInputError(f"y_true must have no missing value; got {value!r}: drop these rows first")
+    return np.asarray(codes == 1), two_classes(classes)
 
 
 def distinct(values: NDArray[Any], *, parameter: str) -> tuple[list[Any], IntArray]:

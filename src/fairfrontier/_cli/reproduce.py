@@ -16,7 +16,7 @@ from fairfrontier._cli.output import check_output
 from fairfrontier.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairfrontier.benchmark import Record, Request
+    from fairfrontier.benchmark import Record, Reproduction
 
 _PARTS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
 
@@ -34,14 +34,14 @@ def run_reproduce(
     redo: bool,
 ) -> None:
     """Run what was asked, show how it goes, and print the tables."""
-    from fairfrontier.benchmark import Request
+    from fairfrontier.benchmark import Reproduction
     from fairfrontier.benchmark._reproduce import TABLES
 
     check_output(out, (), force=True)
     count = (2 if quick else 10) if splits is None else splits
     if count < 1:
         raise InvalidInputError(f"--splits must be at least 1; got {count}")
-    request = Request(
+    reproduction = Reproduction(
         out=out,
         tables=_words(table) or TABLES,
         tasks=_words(tasks),
@@ -53,9 +53,9 @@ def run_reproduce(
         redo=redo,
     )
     console = terminal.make_console()
-    files = run_shown(request, console)
-    records = request.place.store().load()
-    for name in request.tables:
+    files = run_shown(reproduction, console)
+    records = reproduction.folders.store().load()
+    for name in reproduction.tables:
         console.print(fauc_table(records.values(), name))
     terminal.print_files(console, out, [str(file.relative_to(out)) for file in files])
 
@@ -65,20 +65,20 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word.strip() for text in given or () for word in text.split(",") if word.strip()))
 
 
-def run_shown(request: "Request", console: Console) -> list[Path]:
-    """Run a request and show how it goes: a live display on a terminal, one line a cell elsewhere."""
+def run_shown(reproduction: "Reproduction", console: Console) -> list[Path]:
+    """Run a reproduction and show how it goes: a live display on a terminal, one line a cell elsewhere."""
     from fairfrontier.benchmark import Listener, reproduce
     from fairfrontier.benchmark._runner import unfinished
 
-    cells = request.cells()
-    left = cells if request.redo else unfinished(cells, request.place)
+    cells = reproduction.cells()
+    left = cells if reproduction.redo else unfinished(cells, reproduction.folders)
     if not console.is_terminal:
         console.print(Text(f"{len(cells)} cells, {len(left)} to do"))
         lines = _Lines(console, len(left))
-        return reproduce(request, Listener(lines.on_record))
+        return reproduce(reproduction, Listener(lines.on_record))
     progress = Progress(*_PARTS, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=console)
     bar = progress.add_task("Reproducing", total=len(left))
-    known = request.place.store().load()
+    known = reproduction.folders.store().load()
     with Live(progress, console=console, refresh_per_second=2) as live:
 
         def on_record(record: "Record") -> None:
@@ -89,7 +89,7 @@ def run_shown(request: "Request", console: Console) -> list[Path]:
         def on_step(text: str) -> None:
             progress.update(bar, description=text)
 
-        return reproduce(request, Listener(on_record, on_step))
+        return reproduce(reproduction, Listener(on_record, on_step))
 
 
 class _Lines:
@@ -110,10 +110,10 @@ class _Lines:
 
 def fauc_table(records: Iterable["Record"], name: str) -> Table:
     """Return the table of FAUC so far: means over the splits that are done."""
-    from fairfrontier.benchmark._summary import summarise
-    from fairfrontier.benchmark._tables import AWARE, TITLES, column_title, short
+    from fairfrontier.benchmark._paper_tables import AWARE, TITLES, column_title, short
+    from fairfrontier.benchmark._summary import summarise_table
 
-    summary = summarise(records, name)
+    summary = summarise_table(records, name)
     table = Table(title=f"FAUC so far: {TITLES[name]}", title_justify="left", title_style="bold", box=None)
     table.add_column("method")
     for task in summary.tasks:

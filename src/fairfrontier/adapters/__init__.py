@@ -1,8 +1,8 @@
-"""A home among other libraries: read what they fitted, score inside scikit-learn, log to MLflow.
+"""Work with other libraries: read the models that they fitted, score inside scikit-learn, log to MLflow.
 
 `points` and `predictions` read fitted objects of Fairlearn, OxonFair, scikit-learn and fairfrontier itself, each with
 all the models inside it; `read_aif360` reads AIF360's data sets; `make_fauc_scorer` is FAUC for `cross_validate` and
-searches; `log_mlflow` keeps a trade-off with a run. None of these libraries is imported before it is needed.
+searches; `log_mlflow` logs a trade-off to a run. None of these libraries is imported before it is needed.
 """
 
 from fairfrontier.adapters._aif360 import AIF360Data, read_aif360

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.adapters._request import is_a
+from fairfrontier.adapters._query import is_a
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 
 
 @dataclass(frozen=True, eq=False)
 class AIF360Data:
-    """What AIF360's data sets say, in the form that `tradeoff_points` takes.
+    """The content of AIF360's data sets, in the form that `tradeoff_points` takes.
 
     Attributes
     ----------
@@ -94,9 +94,10 @@ def _attributes(dataset: Any, privileged: bool) -> dict[str, NDArray[Any]]:
         raise InvalidInputError("true must have a protected attribute; got none: name one where the data set is made")
     if not privileged:
         return columns
-    best = dict(zip(columns, dataset.privileged_protected_attributes, strict=True))
+    privileged_values = dict(zip(columns, dataset.privileged_protected_attributes, strict=True))
     return {
-        name: np.where(np.isin(column, best[name]), "privileged", "unprivileged") for name, column in columns.items()
+        name: np.where(np.isin(column, privileged_values[name]), "privileged", "unprivileged")
+        for name, column in columns.items()
     }
 
 

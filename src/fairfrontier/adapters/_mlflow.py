@@ -16,7 +16,7 @@ from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight, as_weight
 
-_LONGEST_PARAM = 500  # the shortest limit that tracking servers have had
+_LONGEST_PARAM = 500  # the lowest limit that tracking servers have had
 _PREFIX = re.compile(r"[A-Za-z0-9_-]+")
 _LEVELS = np.arange(101)
 
@@ -39,7 +39,7 @@ def log_mlflow(
     points : TradeoffPoints
         The models.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all equally.
     interpolate : {False, True, "signed"}
         Which curve, and so which area: FAUC, FAUCI, or the area under the signed hull.
     model : FairStacksClassifier or FairStacksRegressor, optional
@@ -51,8 +51,8 @@ def log_mlflow(
     run_id : str, optional
         The run; None: the active one.
     prefix : str
-        Begins the names of metrics and parameters, and is the folder of the artifacts: letters, digits, ``_``, ``-``.
-        MLflow never changes a parameter, so a second trade-off in the same run needs another prefix.
+        The first part of the names of metrics and parameters, and the folder of the artifacts: letters, digits, ``_``,
+        ``-``. MLflow never changes a parameter, so a second trade-off in the same run needs another prefix.
 
     Returns
     -------
@@ -64,15 +64,15 @@ def log_mlflow(
     With the default prefix a run gets
 
     - the metrics ``fairfrontier.fauc``, ``.models``, ``.pareto_optimal`` (models on the curve), and ``.taf``: the
-      accuracy that the curve has at 0, 1, …, 100 % fairness, the step being the percentage, which MLflow draws;
+      accuracy that the curve has at 0, 1, …, 100 % fairness, with the percentage as the step, which MLflow plots;
     - the parameters ``fairfrontier.weight``, ``.interpolate``, ``.attributes``, those of `params`, and those of the
       stack as ``.stack.…``;
     - the artifacts ``points.csv``, ``frontier.csv``, ``weights.csv`` and ``report.html`` in the folder of that name.
 
-    MLflow reports its own usage to its makers unless the environment has ``MLFLOW_DISABLE_TELEMETRY=true``. Nothing is
-    added to that, and MLflow is imported in this function only.
+    MLflow reports its own usage to its makers unless the environment has ``MLFLOW_DISABLE_TELEMETRY=true``. This
+    function adds nothing to that, and MLflow is imported only here.
 
-    With a tracking store at hand::
+    For example::
 
         with mlflow.start_run():
             log_mlflow(points, weight=ff.StepWeight(0.8), model=stack, report="audit/report.html")
@@ -86,7 +86,7 @@ def log_mlflow(
         raise InvalidInputError(f"prefix must be letters, digits, '_' and '-'; got {prefix!r}")
     curve = points.frontier(interpolate)
     area = fauc(curve, weight)
-    # Everything is made before anything is sent, so that a run is not left with half of it.
+    # Everything is computed before anything is sent, so that an error does not leave a run with half of it.
     files = _files(points, curve, model, report)
     given = {
         "weight": as_weight(weight) if not callable(weight) or isinstance(weight, Weight) else weight,
@@ -134,7 +134,7 @@ def _files(points: TradeoffPoints, curve: TAFCurve, model: Any, report: Any) -> 
 def _weights_csv(model: Any) -> str:
     if not (hasattr(model, "weights_") and hasattr(model, "names_")):
         raise InvalidInputError(f"model must be a fitted FairStacks; this {type(model).__name__} has no weights")
-    # An attribute-aware stack has weights of groups behind those of its models.
+    # The weights of an attribute-aware stack end with those of the groups.
     groups = [f"(group {j})" for j in range(len(model.weights_) - len(model.names_))]
     named = zip([*model.names_, *groups], model.weights_, strict=True)
     return to_csv(["model", "weight"], [["(constant)", model.intercept_], *named])
@@ -157,7 +157,7 @@ def _points_csv(points: TradeoffPoints, curve: TAFCurve) -> str:
 
 
 def _frontier_csv(points: TradeoffPoints, curve: TAFCurve) -> str:
-    # A knot of the signed hull is a mixture of models; it is named where it is one model.
+    # A knot of the signed hull is a mixture of models and has no name.
     names = [points.names[i] for i in curve.support] if curve.mixture is None else [None] * len(curve.fairness)
     return to_csv(["fairness", "accuracy", "model"], list(zip(curve.fairness, curve.accuracy, names, strict=True)))
 

@@ -1,4 +1,4 @@
-"""Points and predictions of whatever fitted models there are: which library they are of, their type says."""
+"""Points and predictions of fitted models of several libraries, which are recognised by their types."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit, _search
-from fairfrontier.adapters._request import Columns, Request, is_a, package_of
+from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit
+from fairfrontier.adapters._query import Columns, ModelQuery, is_a, package_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
 
-Reader = Callable[[Any, Request], Columns]
+Reader = Callable[[Any, ModelQuery], Columns]
 
 # Package and class. Types are compared by name, so that no library is imported that the caller does not use.
 _READERS: dict[tuple[str, str], Reader] = {
@@ -21,7 +21,7 @@ _READERS: dict[tuple[str, str], Reader] = {
     ("fairlearn", "GridSearch"): _fairlearn.read_grid_search,
     ("fairlearn", "ThresholdOptimizer"): _fairlearn.read_threshold_optimizer,
     ("oxonfair", "FairPredictor"): _oxonfair.read_fair_predictor,
-    ("sklearn", "BaseSearchCV"): _search.read_search,
+    ("sklearn", "BaseSearchCV"): _scikit.read_search,
     ("fairfrontier", "BaseFairStacks"): _scikit.read_stack,
     ("fairfrontier", "FairLearner"): _scikit.read_fair_learner,
 }
@@ -48,11 +48,11 @@ def predictions(
     X : array-like of shape (n, p)
         Features, as the model takes them.
     sensitive_features : array-like of shape (n,), dict or dataframe, optional
-        What a model with a threshold for each group was fitted with.
+        The attributes that a model with a threshold for each group was fitted with.
     scores : bool
-        False: decisions 0 and 1, or for a randomised model the exact probability of decision 1. Value them with
-        ``tradeoff_points(y, …, threshold=None)``. True: scores of class 1 where a model has them, which is what a
-        stack is made of.
+        False: decisions 0 and 1, or for a randomised model the exact probability of decision 1. Evaluate them with
+        ``tradeoff_points(y, …, threshold=None)``. True: scores of the second class where a model has
+        probabilities, which a stack can be made of.
     y : array-like of shape (n,), optional
         Labels; needed with ``train="cv"``.
     train : (X_train, y_train) or "cv", optional
@@ -61,15 +61,15 @@ def predictions(
         once its predictions are averaged. X and y are then the rows that the search was fitted on, and its splits must
         be repeatable (not shuffled, or with a `random_state`).
     fit_params : dict, optional
-        What `fit` of the candidates takes besides, one value a row of what they are fitted on, such as
-        ``sensitive_features``; ``groups`` go to the splits.
+        Further arguments for `fit` of the candidates, one value per row that they are fitted on, such as
+        ``sensitive_features``; ``groups`` goes to the splits.
     n_jobs : int, optional
         Processes for fitting candidates; None: the search's own.
 
     Returns
     -------
     dict of str to ndarray of shape (n,)
-        One column a model, in [0, 1].
+        One column per model, in [0, 1].
 
     Notes
     -----
@@ -87,7 +87,7 @@ def predictions(
     any other classifier            itself
     ==============================  ==================================================================================
 
-    To value groups other than those that choose the thresholds, predict with the one and value with the other:
+    To compare other groups than those that choose the thresholds, predict with the one and evaluate with the other:
     ``tradeoff_points(y, predictions(model, X, sensitive_features=race), sensitive_features=sex, threshold=None)``.
 
     Examples
@@ -104,7 +104,7 @@ def predictions(
     >>> list(columns), columns["alone"][[0, -1]]
     (['search/C=0.1', 'search/C=10.0', 'alone'], array([0., 1.]))
     """
-    return _read(model, Request(X, y, sensitive_features, scores, train, dict(fit_params or {}), n_jobs))
+    return _read(model, ModelQuery(X, y, sensitive_features, scores, train, dict(fit_params or {}), n_jobs))
 
 
 def points(
@@ -131,13 +131,13 @@ def points(
     y : array-like of shape (n,)
         Labels of two classes.
     sensitive_features, fairness, accuracy, sensitive_mode, sample_weight, include_constant
-        As in `tradeoff_points`. Functions as `fairness` or `accuracy` see decisions and cannot value randomised models.
-        What is valued are decisions, so ``accuracy="brier"`` is refused.
+        As in `tradeoff_points`. Functions as `fairness` or `accuracy` see decisions and cannot evaluate randomised
+        models. Decisions are evaluated, not scores, so ``accuracy="brier"`` is refused.
 
     Returns
     -------
     TradeoffPoints
-        One point a model. A randomised model has its exact expected accuracy and bias, not those of one draw.
+        One point per model. A randomised model has its exact expected accuracy and bias, not those of one draw.
 
     Examples
     --------
@@ -177,29 +177,29 @@ def points(
 
 
 def _threshold(columns: Columns, *, by_function: bool) -> float | None:
-    """Return None, for probabilities of decision 1, or 0.5 where every model decides."""
-    drawn = next((name for name, values in columns.items() if not np.isin(values, (0.0, 1.0)).all()), None)
-    if drawn is not None and by_function:
+    """Return None if a model is randomised, so that probabilities are taken as they are, and 0.5 otherwise."""
+    randomised = next((name for name, values in columns.items() if not np.isin(values, (0.0, 1.0)).all()), None)
+    if randomised is not None and by_function:
         raise InvalidInputError(
-            f"fairness and accuracy must be names of measures for the randomised model {drawn!r}; got a function, "
-            "which sees decisions: use a named measure, or value draws of the model"
+            f"fairness and accuracy must be names of measures for the randomised model {randomised!r}; got a function, "
+            "which sees decisions: use a named measure, or evaluate decisions drawn from the model"
         )
-    return None if drawn is not None else 0.5
+    return None if randomised is not None else 0.5
 
 
-def _read(model: Any, request: Request) -> Columns:
+def _read(model: Any, query: ModelQuery) -> Columns:
     if isinstance(model, Mapping):
-        return _read_all(model, request)
+        return _read_all(model, query)
     reader = _reader(model)
     if reader is not None:
-        return reader(model, request)
+        return reader(model, query)
     if is_a(model, "sklearn", "Pipeline") and _reader(model[-1]) is not None:
         _scikit.check_fitted(model[-1])
-        return _read(model[-1], replace(request, X=model[:-1].transform(request.X)))
+        return _read(model[-1], replace(query, X=model[:-1].transform(query.X)))
     if hasattr(model, "predict_matrix") and hasattr(model, "names"):
-        return _scikit.read_family(model, request)
+        return _scikit.read_family(model, query)
     if hasattr(model, "fit") and hasattr(model, "predict"):
-        return _scikit.read_classifier(model, request)
+        return _scikit.read_classifier(model, query)
     hint = "; AIF360 datasets are read by read_aif360" if package_of(type(model)) == "aif360" else ""
     raise InvalidInputError(
         "model must be a fitted object of Fairlearn, OxonFair, scikit-learn or fairfrontier, or a dict of them by "
@@ -207,12 +207,12 @@ def _read(model: Any, request: Request) -> Columns:
     )
 
 
-def _read_all(models: Mapping[Any, Any], request: Request) -> Columns:
+def _read_all(models: Mapping[Any, Any], query: ModelQuery) -> Columns:
     if not models:
         raise InvalidInputError("model must hold at least one fitted object; got an empty dict")
     columns: Columns = {}
     for name, model in models.items():
-        found = _read(model, request)
+        found = _read(model, query)
         alone = len(found) == 1
         for inner, values in found.items():
             label = str(name) if alone else f"{name}/{inner}"

@@ -7,27 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier.adapters._request import Columns, Request, as_decision, known_groups, not_fitted, numbered
+from fairfrontier.adapters._query import Columns, ModelQuery, as_decision, known_groups, not_fitted, numbered
 from fairfrontier.exceptions import InvalidInputError
 
 
-def read_fair_predictor(model: Any, request: Request) -> Columns:
+def read_fair_predictor(model: Any, query: ModelQuery) -> Columns:
     """Return the decisions at every point of the frontier; the predictor itself keeps its operating point."""
     if model.frontier is None:
         raise not_fitted(model, "call fit(objective, constraint, value) first")
     if model.add_noise:
         raise InvalidInputError(
-            "model must have add_noise=False: a FairPredictor with noise decides differently at each call, and no "
-            f"figure of it could be repeated; got add_noise={model.add_noise!r}"
+            "model must have add_noise=False: a FairPredictor with noise decides differently at each call, and its "
+            f"figures could not be repeated; got add_noise={model.add_noise!r}"
         )
     at = copy.copy(model)
-    # Each point moves thresholds over the same scores: the model behind them predicts once.
-    at.predictor = _remembered(_probabilities(model.predictor, request.X))
-    data = {"data": request.X, "target": np.zeros(len(request.X), dtype=np.intp)}
+    # Each point has other thresholds for the same scores, so the model that gives the scores predicts once.
+    at.predictor = _remembered(_probabilities(model.predictor, query.X))
+    data = {"data": query.X, "target": np.zeros(len(query.X), dtype=np.intp)}
     if model.inferred_groups is not False:
-        at.inferred_groups = _remembered(_probabilities(model.inferred_groups, request.X))
+        at.inferred_groups = _remembered(_probabilities(model.inferred_groups, query.X))
     elif model.groups is not False:
-        data["groups"] = _groups(model, request)
+        data["groups"] = _groups(model, query)
         at.groups = None
     offsets = np.moveaxis(np.asarray(model.frontier[1], dtype=np.float64), -1, 0)
     columns = {}
@@ -48,16 +48,16 @@ def _remembered(probability: NDArray[Any]) -> Callable[[Any], NDArray[Any]]:
     return predictor
 
 
-def _groups(model: Any, request: Request) -> NDArray[Any]:
-    """Return the groups that choose the thresholds: a column of X where the model names one."""
-    if isinstance(model.groups, (str, int)) and request.sensitive_features is None:
-        values = model.groups_to_numpy(model.groups, request.X)
+def _groups(model: Any, query: ModelQuery) -> NDArray[Any]:
+    """Return the groups that choose the thresholds; where the model names a column of X, that column."""
+    if isinstance(model.groups, (str, int)) and query.sensitive_features is None:
+        values = model.groups_to_numpy(model.groups, query.X)
     else:
-        columns = request.attribute_columns(type(model).__name__)
+        columns = query.attribute_columns(type(model).__name__)
         if len(columns) != 1:
             raise InvalidInputError(
                 f"sensitive_features must be the one attribute that the FairPredictor was fitted with; got "
-                f"{len(columns)}: take its predictions with that one, and value them with all: "
+                f"{len(columns)}: predict with that one, and evaluate the predictions with all: "
                 "tradeoff_points(y, predictions(model, X, sensitive_features=one), sensitive_features=all)"
             )
         (values,) = columns.values()

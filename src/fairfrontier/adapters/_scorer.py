@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, Self
 
-import numpy as np
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from fairfrontier._columns import is_frame
+from fairfrontier._scores import positive_scores, regresses
 from fairfrontier.adapters._models import points
-from fairfrontier.adapters._request import is_a
-from fairfrontier.adapters._scikit import regresses
+from fairfrontier.adapters._query import is_a
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
@@ -51,7 +50,7 @@ class FAUCScorer:
         Parameters
         ----------
         estimator : fitted estimator
-            What is valued.
+            The estimator to evaluate.
         X, y
             Rows that it has not been fitted on.
         sensitive_features : array-like, dict or dataframe
@@ -61,8 +60,8 @@ class FAUCScorer:
         """
         groups = self._groups(X, sensitive_features)
         regression = regresses(estimator)
-        value = _regression_points if regression else points
-        found = value(
+        compute = _regression_points if regression else points
+        found = compute(
             estimator,
             X,
             y,
@@ -76,21 +75,21 @@ class FAUCScorer:
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Return what this scorer asks of scikit-learn's metadata routing."""
-        request = MetadataRequest(owner=self)
+        routing = MetadataRequest(owner=self)
         for name, alias in self._request.items():
-            request.score.add_request(param=name, alias=alias)
-        return request
+            routing.score.add_request(param=name, alias=alias)
+        return routing
 
     def set_score_request(
         self, *, sensitive_features: bool | str | None = UNCHANGED, sample_weight: bool | str | None = UNCHANGED
     ) -> Self:
-        """Say what scikit-learn's metadata routing passes to this scorer, as for any estimator.
+        """Set what scikit-learn's metadata routing passes to this scorer, as for any estimator.
 
         Parameters
         ----------
         sensitive_features, sample_weight : True, False, None or str
-            Passed; not passed; an error if given; passed under that name. At first `sensitive_features` is passed
-            (unless they are columns of X) and `sample_weight` is an error if given.
+            True: passed. False: not passed. None: an error if it is given. A name: passed under that name. By default
+            `sensitive_features` is passed (unless it is columns of X) and `sample_weight` is an error if given.
         """
         for name, alias in {"sensitive_features": sensitive_features, "sample_weight": sample_weight}.items():
             if alias is not UNCHANGED:
@@ -128,7 +127,7 @@ def make_fauc_scorer(
     Parameters
     ----------
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all equally.
     interpolate : {False, True, "signed"}
         FAUC, FAUCI, or the area under the signed hull.
     fairness, sensitive_mode
@@ -147,15 +146,14 @@ def make_fauc_scorer(
     -----
     The value is the FAUC of *all* models inside the estimator together with the constant model: the whole path of a
     `FairStacksClassifier`, each predictor of a Fairlearn reduction, the one decision rule of an ordinary classifier
-    (see `fairfrontier.adapters.predictions`). An ordinary classifier is valued by what its `predict` decides, not by
-    all thresholds of its scores: a scorer says what one gets by deploying the estimator as it stands.
+    (see `fairfrontier.adapters.predictions`). An ordinary classifier is evaluated by what its `predict` decides, not
+    by all thresholds of its scores: a scorer says what one gets by deploying the estimator as it is.
 
-    The constant model is the best of the scored rows, so no value is below the area that it has alone.
+    The constant model is the best one for the scored rows, so no FAUC is below that of the constant model alone.
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import sklearn
+    >>>     >>> import sklearn
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_validate
     >>> from fairfrontier import StepWeight, make_fauc_scorer
@@ -188,7 +186,7 @@ def _regression_points(estimator: Any, X: Any, y: Any, *, sensitive_features: An
         model, X = model[-1], model[:-1].transform(X)
     if is_a(model, "fairfrontier", "BaseFairStacks"):
         groups = {"sensitive_features": sensitive_features} if model.attribute_aware else {}
-        values = model.predict_path(X, **groups)
+        predicted = model.predict_path(X, **groups)
     else:
-        values = np.asarray(model.predict(X), dtype=np.float64)
-    return tradeoff_points(y, values, sensitive_features=sensitive_features, **options)
+        predicted = positive_scores(model, X, classes=None, name=type(model).__name__)
+    return tradeoff_points(y, predicted, sensitive_features=sensitive_features, **options)

@@ -1,4 +1,4 @@
-"""Base learners of one split: trained once, their predictions kept for every attribute, measure and stack."""
+"""Base learners of one split: trained once, with predictions that are kept for every attribute, measure and stack."""
 
 import io
 import time
@@ -15,8 +15,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.benchmark._records import write_atomically
-from fairfrontier.benchmark._settings import Settings
-from fairfrontier.benchmark._tasks import Problem, Split, load_problem, seed_of, split_rows
+from fairfrontier.benchmark._run_settings import RunSettings
+from fairfrontier.benchmark._tasks import Problem, SplitRows, load_problem, seed_of, split_rows
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import (
     FAGTB,
@@ -38,15 +38,15 @@ GROUPS = "groups"
 
 
 @dataclass(frozen=True, eq=False)
-class Predictions:
-    """What a family predicts for the two parts of a split that it was not trained on.
+class FamilyPredictions:
+    """Predictions of a family for the two parts of a split that it was not trained on.
 
     Attributes
     ----------
     names : tuple of str
         Models, ``family/name``.
     ensemble, test : ndarray of shape (n, k), float32
-        Scores of class 1, or values.
+        Scores of class 1; for regression predicted numbers.
     seconds : float
         CPU seconds of training and predicting.
     """
@@ -66,30 +66,30 @@ class SplitData:
         Name of the data set.
     split : int
         Number of the split.
-    settings : Settings
+    settings : RunSettings
         Sizes of the families.
     folder : Path or None
         Where predictions are kept; None: only in memory.
     on_train : callable, optional
-        Told the name of a family before it is trained.
+        Called with a text before a family is trained.
     """
 
     def __init__(
         self,
         dataset: str,
         split: int,
-        settings: Settings,
+        settings: RunSettings,
         folder: Path | None = None,
         on_train: Callable[[str], None] | None = None,
     ) -> None:
         self.dataset, self.split, self.settings = dataset, split, settings
         self.problem: Problem = load_problem(dataset, settings.max_rows)
-        self.rows: Split = split_rows(self.problem, dataset, split)
+        self.rows: SplitRows = split_rows(self.problem, dataset, split)
         self._folder = folder
         self._on_train = on_train
-        self._loaded: dict[str, Predictions] = {}
+        self._loaded: dict[str, FamilyPredictions] = {}
 
-    def family(self, name: str, attribute: str = "", fairness: str = "") -> Predictions:
+    def family(self, name: str, attribute: str = "", fairness: str = "") -> FamilyPredictions:
         """Return the predictions of a family; fair learners have one grid for each attribute and measure.
 
         Parameters
@@ -97,7 +97,7 @@ class SplitData:
         name : str
             "minipatch", "forest", "zoo", "adversarial", "fagtb", "reductions" or "groups".
         attribute, fairness : str
-            What the fair learners are trained for.
+            The attribute and the measure that fair learners are trained for.
         """
         key = family_key(name, attribute, fairness)
         if key not in self._loaded:
@@ -117,12 +117,12 @@ class SplitData:
             raise InvalidInputError("folder must be given to keep predictions; got None")
         return self._folder / self.settings.name / self.dataset / f"split_{self.split:02d}" / f"{key}.npz"
 
-    def _train(self, name: str, attribute: str, fairness: str) -> Predictions:
+    def _train(self, name: str, attribute: str, fairness: str) -> FamilyPredictions:
         start = time.process_time()
         X, y, train = self.problem.X, self.problem.y, self.rows.train
         seed = seed_of(self.dataset, self.split, family_key(name, attribute, fairness))
         if name == GROUPS:
-            X = self.problem.without[attribute]
+            X = self.problem.X_without[attribute]
             family: ModelFamily = _group_model(X[train], self.problem.attributes[attribute][train], seed)
         elif name in FAIR:
             learner = _fair_learner(name, fairness, self.settings, seed)
@@ -138,7 +138,7 @@ class SplitData:
             np.asfortranarray(family.predict_matrix(X[rows]), dtype=np.float32)
             for rows in (self.rows.ensemble, self.rows.test)
         )
-        return Predictions(tuple(family.names), ensemble, test, time.process_time() - start)
+        return FamilyPredictions(tuple(family.names), ensemble, test, time.process_time() - start)
 
 
 def family_key(name: str, attribute: str = "", fairness: str = "") -> str:
@@ -159,7 +159,7 @@ def family_key(name: str, attribute: str = "", fairness: str = "") -> str:
 
 
 def _shared_family(
-    name: str, X: FloatArray, y: FloatArray, regression: bool, settings: Settings, seed: int
+    name: str, X: FloatArray, y: FloatArray, regression: bool, settings: RunSettings, seed: int
 ) -> ModelFamily:
     target = y if regression else y.astype(int)
     if name == "minipatch":
@@ -172,14 +172,15 @@ def _shared_family(
     return fit_models(kept, X, target)
 
 
-def _forest(regression: bool, settings: Settings, seed: int) -> Any:
-    # Leaves of ten rows: trees with pure leaves say 0 or 1, and stack worse (cross-validated on the ensemble rows).
+def _forest(regression: bool, settings: RunSettings, seed: int) -> Any:
+    # Leaves of ten rows: trees with pure leaves predict 0 or 1 only, and make worse stacks (cross-validated on the
+    # ensemble rows).
     if regression:
         return RandomForestRegressor(settings.forest_trees, min_samples_leaf=3, max_features=0.33, random_state=seed)
     return RandomForestClassifier(settings.forest_trees, min_samples_leaf=10, random_state=seed)
 
 
-def _fair_learner(name: str, fairness: str, settings: Settings, seed: int) -> Any:
+def _fair_learner(name: str, fairness: str, settings: RunSettings, seed: int) -> Any:
     if name == "adversarial":
         return AdversarialDebiasing(fairness=fairness, epochs=settings.epochs, random_state=seed)
     if name == "fagtb":
@@ -188,13 +189,13 @@ def _fair_learner(name: str, fairness: str, settings: Settings, seed: int) -> An
 
 
 def _group_model(X: FloatArray, group: Any, seed: int) -> FittedModels:
-    """Return a model of the attribute itself, for rivals that infer groups: the probability of the second value."""
-    # Balanced, because a model of a small group that never says so infers nothing.
+    """Return a model of the attribute itself, for methods that infer groups: the probability of the second value."""
+    # Balanced: without it, a model of a small group would never predict that group.
     model = HistGradientBoostingClassifier(max_iter=100, class_weight="balanced", random_state=seed)
     return fit_models([("groups/hist_boosting", model)], X, group)
 
 
-def write_predictions(path: Path, predictions: Predictions) -> None:
+def write_predictions(path: Path, predictions: FamilyPredictions) -> None:
     """Write predictions compressed, in one step: a reader sees all of them or none."""
     buffer = io.BytesIO()
     np.savez_compressed(
@@ -207,11 +208,13 @@ def write_predictions(path: Path, predictions: Predictions) -> None:
     write_atomically(path, buffer.getvalue())
 
 
-def read_predictions(path: Path) -> Predictions | None:
-    """Return stored predictions, or None where there are none or the file is damaged: they are then made again."""
+def read_predictions(path: Path) -> FamilyPredictions | None:
+    """Return stored predictions; None where the file is absent or damaged, so that the family is trained again."""
     try:
         # Opened here, because NumPy leaves a damaged file open.
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:
-            return Predictions(tuple(file["names"].tolist()), file["ensemble"], file["test"], float(file["seconds"]))
+            return FamilyPredictions(
+                tuple(file["names"].tolist()), file["ensemble"], file["test"], float(file["seconds"])
+            )
     except (FileNotFoundError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError):
         return None

@@ -1,4 +1,4 @@
-"""TAF curves of every task: one panel a task, one colour and line a method."""
+"""TAF curves of every task: one panel per task, one colour and line per method."""
 
 import io
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ import numpy as np
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._paper_tables import column_title
 from fairfrontier.benchmark._records import write_atomically
 from fairfrontier.benchmark._summary import Entry, TableSummary
-from fairfrontier.benchmark._tables import column_title
 from fairfrontier.identify._frontier import taf_curve
 
-# Okabe and Ito's palette, which colour-blind people can tell apart; the kind of line says the same in print.
+# Okabe and Ito's palette, which colour-blind people can tell apart; dashes tell the methods apart in black and white.
 _BLACK, _ORANGE, _SKY, _GREEN = "#000000", "#E69F00", "#56B4E9", "#009E73"
 _BLUE, _RED, _PINK, _GREY = "#0072B2", "#D55E00", "#CC79A7", "#7F7F7F"
 _DOTS, _DASHES, _MIXED = (0, (1, 1.2)), (0, (5, 2)), (0, (6, 1.5, 1, 1.5))
@@ -60,7 +60,7 @@ def draw(summary: TableSummary) -> Any:
     """
     figure_module = require("matplotlib.figure", extra="plot", purpose="The benchmark's figures")
     rows = -(-len(summary.tasks) // _COLUMNS)
-    columns = -(-len(summary.tasks) // rows)  # six panels are three and three, not four and two
+    columns = -(-len(summary.tasks) // rows)  # six panels are two rows of three
     figure = figure_module.Figure(figsize=(3.6 * columns, 3.1 * rows + 1.5), layout="constrained")
     axes = figure.subplots(rows, columns, squeeze=False).ravel()
     lines: dict[str, Any] = {}

@@ -1,7 +1,8 @@
-"""Rivals that post-process one classifier: OxonFair, and Fairlearn's ThresholdOptimizer.
+"""Methods of other libraries that post-process one classifier: OxonFair, and Fairlearn's ThresholdOptimizer.
 
 Each adapter is fitted on the ensemble rows at a grid of tolerances of the bias, and returns a function from scores and
-groups to decisions (n, p), one column a tolerance. The tolerances run from 0 to 0.2: beyond, the weight counts nothing.
+groups to decisions (n, p), one column per tolerance. The tolerances run from 0 to 0.2: above, the weight of the FAUC is
+0.
 """
 
 import contextlib
@@ -18,13 +19,13 @@ from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, IntArray
 
 Decide = Callable[[FloatArray, NDArray[Any]], FloatArray]
-_LARGEST = 0.2
-_SURE = 2.0 / 3.0
+_LARGEST_TOLERANCE = 0.2
+_CERTAIN = 2.0 / 3.0  # OxonFair's default
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
-    """What a rival is fitted on.
+class RivalRows:
+    """The rows that a method of another library is fitted on.
 
     Attributes
     ----------
@@ -40,12 +41,12 @@ class Rows:
     seen: NDArray[Any]
 
 
-class _Scores(ClassifierMixin, BaseEstimator):
-    """A fitted classifier whose features are its own scores."""
+class _ScoreAsFeature(ClassifierMixin, BaseEstimator):
+    """A fitted classifier whose only feature is its own score."""
 
     classes_ = np.array([0, 1])
 
-    def fit(self, X: Any, y: Any) -> "_Scores":
+    def fit(self, X: Any, y: Any) -> "_ScoreAsFeature":
         """Return the classifier as it is: there is nothing to learn."""
         return self
 
@@ -58,12 +59,12 @@ class _Scores(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - score, score])
 
 
-def threshold_optimizer(rows: Rows, fairness: str, values: int, inferred: bool = False) -> Decide:
+def threshold_optimizer(rows: RivalRows, fairness: str, values: int, inferred: bool = False) -> Decide:
     """Fit Fairlearn's ThresholdOptimizer at a grid of tolerances.
 
     Parameters
     ----------
-    rows : Rows
+    rows : RivalRows
         The ensemble rows.
     fairness : str
         "demographic_parity" or "equal_opportunity".
@@ -80,9 +81,9 @@ def threshold_optimizer(rows: Rows, fairness: str, values: int, inferred: bool =
     post = require("fairlearn.postprocessing", extra="learners", purpose="ThresholdOptimizer")
     constraint = "true_positive_rate_parity" if fairness == "equal_opportunity" else fairness
     fitted = []
-    for tolerance in np.linspace(0.0, _LARGEST, values):
+    for tolerance in np.linspace(0.0, _LARGEST_TOLERANCE, values):
         model = post.ThresholdOptimizer(
-            estimator=_Scores(),
+            estimator=_ScoreAsFeature(),
             constraints=constraint,
             objective="accuracy_score",
             prefit=True,
@@ -98,12 +99,12 @@ def threshold_optimizer(rows: Rows, fairness: str, values: int, inferred: bool =
     return decide
 
 
-def oxonfair(rows: Rows, fairness: str, values: int, inferred: bool = False) -> Decide:
+def oxonfair(rows: RivalRows, fairness: str, values: int, inferred: bool = False) -> Decide:
     """Fit OxonFair's thresholds at a grid of tolerances.
 
     Parameters
     ----------
-    rows : Rows
+    rows : RivalRows
         The ensemble rows.
     fairness : str
         "demographic_parity" or "equal_opportunity".
@@ -124,9 +125,9 @@ def oxonfair(rows: Rows, fairness: str, values: int, inferred: bool = False) -> 
     options = {"inferred_groups": _groups_of, "threshold": _certainty(rows.seen)} if inferred else {}
     model = package.FairPredictor(_scores_of, data, **options)
     offsets = []
-    # OxonFair reports on the standard output where no threshold meets a tolerance and it takes the nearest.
+    # OxonFair prints a line wherever no threshold meets a tolerance and it takes the nearest.
     with contextlib.redirect_stdout(io.StringIO()):
-        for j, tolerance in enumerate(np.linspace(0.0, _LARGEST, values)):
+        for j, tolerance in enumerate(np.linspace(0.0, _LARGEST_TOLERANCE, values)):
             model.fit(metrics.accuracy, constraint, float(tolerance), recompute=j == 0)
             offsets.append(np.array(model.offset))
 
@@ -145,11 +146,11 @@ def _certainty(probability: FloatArray) -> float:
     """Return OxonFair's threshold of certainty about a group.
 
     Its default makes three groups: the two, and the uncertain. Where one of them is empty OxonFair stops with an error,
-    and 0 makes two groups, the more probable ones.
+    and 0 makes two groups: each row belongs to its more probable one.
     """
-    sure = np.maximum(probability, 1.0 - probability) >= _SURE
-    three = [~sure, sure & (probability > 0.5), sure & (probability <= 0.5)]
-    return _SURE if all(part.any() for part in three) else 0.0
+    certain = np.maximum(probability, 1.0 - probability) >= _CERTAIN
+    three = [~certain, certain & (probability > 0.5), certain & (probability <= 0.5)]
+    return _CERTAIN if all(part.any() for part in three) else 0.0
 
 
 def _columns(score: FloatArray, seen: NDArray[Any], inferred: bool) -> FloatArray:

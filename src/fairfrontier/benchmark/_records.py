@@ -1,4 +1,4 @@
-"""One record a cell, on disk as soon as it is known."""
+"""One record per cell, written to disk as soon as the cell is done."""
 
 import contextlib
 import gzip
@@ -15,13 +15,13 @@ from typing import Any
 from fairfrontier.exceptions import DataFileError
 
 DONE, FAILED, NOT_APPLICABLE = "done", "failed", "not applicable"
-# What bytes that are no record raise: no UTF-8 or JSON, other fields, no fields at all.
+# What reading raises where a file holds no record: no UTF-8, no JSON, other fields, no fields.
 _NO_RECORD = (ValueError, TypeError, AttributeError)
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """What a record is about.
+    """One method on one task and one split, in one table.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Record:
-    """What became of a cell.
+    """The result of a cell.
 
     Attributes
     ----------
@@ -61,9 +61,9 @@ class Record:
     fauc, fauci, fauc_signed : float or None
         Area under TAF, under TAFI and under the signed hull, on the test rows.
     fauc_honest : float or None
-        The frontier chosen on the ensemble rows, valued on the test rows.
+        FAUC of the frontier that is chosen on the ensemble rows and evaluated on the test rows.
     fauc_single : float or None
-        FAUC of candidates that draw lots, if each were its likelier stack alone.
+        For candidates that randomise: FAUC if each were its more probable stack alone.
     fauc_exp_mse : float or None
         Regression: FAUC with e to the −MSE as accuracy.
     max_accuracy, accuracy_95, accuracy_99 : float or None
@@ -71,7 +71,8 @@ class Record:
     constant_accuracy : float or None
         Accuracy of the constant model on the test rows.
     points, chosen : dict of str to list
-        Fairness, accuracy and signed bias of the candidates on the test and on the ensemble rows, the constant last.
+        Fairness, accuracy and signed bias of the candidates on the test and on the ensemble rows, the constant model
+        last. Records of version 0.1 have six digits, later ones all digits.
     seconds : float
         CPU seconds of the cell, without training base learners.
     training : dict of str to float
@@ -106,7 +107,7 @@ class Record:
 
     @property
     def cell(self) -> Cell:
-        """Return what the record is about."""
+        """Return the cell that the record is about."""
         return Cell(self.table, self.task, self.method, self.split)
 
     def to_json(self) -> str:
@@ -121,7 +122,7 @@ class Record:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step and onto the disk: after a crash it is there whole, or not at all."""
+    """Write a file in one step and onto the disk: after a crash the whole file is there, or no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
     try:
@@ -129,7 +130,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        # A temporary file is private; a result is as open as the user's other files.
+        # A temporary file can be read by its owner only; a result gets the permissions of the user's other files.
         os.chmod(scratch, 0o666 & ~_umask())
         os.replace(scratch, path)
     except BaseException:
@@ -144,16 +145,16 @@ def _umask() -> int:
 
 
 class RecordStore:
-    """The records of a run: one file a cell, and the compressed collection that is kept.
+    """The records of a run: one file per cell, and one compressed file with all of them.
 
     Parameters
     ----------
     cells : Path
         Folder of the cells' files, each written as soon as the cell is done.
     collection : Path
-        The file ``records.jsonl.gz`` with all of them; what it holds need not be done again.
+        The file ``records.jsonl.gz`` with all of them. A cell in it is not run again.
     settings : str
-        Records of other settings are left alone.
+        Records of other settings are neither read nor changed.
 
     Examples
     --------
@@ -185,7 +186,7 @@ class RecordStore:
         return path.stat().st_mtime_ns if path.exists() else 0
 
     def load(self) -> dict[Cell, Record]:
-        """Return all records; a cell's own file is newer than the collection, and does not count if it is damaged."""
+        """Return all records. The file of a cell is newer than the collection; a damaged one is ignored."""
         found = {record.cell: record for record in self._collected() if record.settings == self._settings}
         if self._cells.is_dir():
             for path in sorted(self._cells.rglob("*.json")):
@@ -229,6 +230,6 @@ def read_collection(path: Path) -> Iterator[Record]:
             yield from [Record.from_json(line) for line in file]
     except (gzip.BadGzipFile, EOFError, zlib.error, *_NO_RECORD) as error:
         raise DataFileError(
-            f"{path.name} must be a collection of records; it is damaged ({error}): remove it, and reproduce makes it "
-            "anew from the cells"
+            f"{path.name} must be a collection of records; it is damaged ({error}): remove it, and reproduce writes it "
+            "again from the cells"
         ) from error

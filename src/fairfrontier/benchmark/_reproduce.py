@@ -6,16 +6,16 @@ from pathlib import Path
 
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark._figures import save_figures
-from fairfrontier.benchmark._methods import CHAMPIONS, ROWS
+from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
+from fairfrontier.benchmark._paper_tables import LABELS, TITLES, comparison_markdown, latex, markdown, notes, table_csv
 from fairfrontier.benchmark._records import Cell, Record, write_atomically
-from fairfrontier.benchmark._runner import Listener, Workplace, plan_cells, run
-from fairfrontier.benchmark._settings import FULL, SETTINGS
-from fairfrontier.benchmark._summary import TableSummary, cpu_seconds, summarise
-from fairfrontier.benchmark._tables import LABELS, TITLES, comparison_markdown, latex, markdown, notes, to_csv
+from fairfrontier.benchmark._run_settings import FULL, SETTINGS
+from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
+from fairfrontier.benchmark._summary import TableSummary, cpu_seconds, summarise_table
 from fairfrontier.benchmark._tasks import TASKS
 from fairfrontier.exceptions import InvalidInputError
 
-TABLES = tuple(ROWS)
+TABLES = tuple(METHODS)
 _MORE_FIGURES = (
     "fauc_honest",
     "fauc_single",
@@ -29,7 +29,7 @@ _MORE_FIGURES = (
 
 
 @dataclass(frozen=True)
-class Request:
+class Reproduction:
     """What to reproduce.
 
     Attributes
@@ -39,7 +39,7 @@ class Request:
     tables : tuple of str
         "dp" (Table 1), "eo" (Table A1), "multi" (Table A2).
     tasks, methods : tuple of str
-        Only these; empty: all.
+        Names of the only ones to run; empty: all.
     splits : tuple of int
         Numbers of the splits.
     jobs : int
@@ -49,7 +49,7 @@ class Request:
     cache : Path or None
         Folder of the single records and of base learners' predictions; None: ``.cache`` in `out`.
     redo : bool
-        Run cells again that have a record.
+        Run all cells, also those that have a record.
     """
 
     out: Path
@@ -63,10 +63,10 @@ class Request:
     redo: bool = False
 
     @property
-    def place(self) -> Workplace:
+    def folders(self) -> RunFolders:
         """Return where the run keeps its files."""
         cache = self.out / ".cache" if self.cache is None else self.cache
-        return Workplace(cache / "cells", cache / "predictions", self.out / "records.jsonl.gz", self.settings)
+        return RunFolders(cache / "cells", cache / "predictions", self.out / "records.jsonl.gz", self.settings)
 
     def cells(self) -> list[Cell]:
         """Return the cells in the order of work.
@@ -81,7 +81,7 @@ class Request:
             one_of(table, TABLES, parameter="tables")
         for task in self.tasks:
             one_of(task, tuple(TASKS), parameter="tasks")
-        known = dict.fromkeys(key for table in self.tables for key in ROWS[table])
+        known = dict.fromkeys(key for table in self.tables for key in METHODS[table])
         for method in self.methods:
             one_of(method, tuple(known), parameter="methods")
         one_of(self.settings, tuple(SETTINGS), parameter="settings")
@@ -99,7 +99,7 @@ class Request:
 
     def _check_folder(self) -> None:
         """Refuse a folder whose tables and figures, of other settings, this run would replace."""
-        others = self.place.store().others()
+        others = self.folders.store().others()
         if others:
             raise InvalidInputError(
                 f"out must be a folder without results of other settings; {str(self.out)!r} has those of "
@@ -107,48 +107,48 @@ class Request:
             )
 
 
-def reproduce(request: Request, listener: Listener | None = None) -> list[Path]:
+def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> list[Path]:
     """Run what has no record yet, and write records, tables and figures.
 
     Parameters
     ----------
-    request : Request
-        What to reproduce, and where.
+    reproduction : Reproduction
+        What to reproduce, and into which folder.
     listener : Listener, optional
-        Told of each new record.
+        Called with each new record.
 
     Returns
     -------
     list of Path
         The files that were written.
     """
-    cells = request.cells()
+    cells = reproduction.cells()
     try:
-        run(cells, request.place, jobs=request.jobs, listener=listener, redo=request.redo)
+        run(cells, reproduction.folders, jobs=reproduction.jobs, listener=listener, redo=reproduction.redo)
     finally:
-        # Also after an interruption: what is finished is in the tables.
-        written = write_results(request)
+        # Also after an interruption, so that the tables show what is finished.
+        written = write_results(reproduction)
     return written
 
 
-def write_results(request: Request) -> list[Path]:
+def write_results(reproduction: Reproduction) -> list[Path]:
     """Write the collection of records, the tables and the figures from the records on disk."""
-    store = request.place.store()
+    store = reproduction.folders.store()
     records = list(store.load().values())
     if not records:
         return []
     store.collect()
-    written = [request.place.collection]
-    summaries = [summary for table in TABLES if (summary := summarise(records, table)).tasks]
-    folder = request.out / "tables"
+    written = [reproduction.folders.collection]
+    summaries = [summary for table in TABLES if (summary := summarise_table(records, table)).tasks]
+    folder = reproduction.out / "tables"
     for summary in summaries:
-        for suffix, text in (("md", _page(summary, records)), ("csv", to_csv(summary)), ("tex", latex(summary))):
+        for suffix, text in (("md", _page(summary, records)), ("csv", table_csv(summary)), ("tex", latex(summary))):
             path = folder / f"{summary.table}.{suffix}"
             write_atomically(path, text.encode())
             written.append(path)
-    facts = request.out / "run.md"
+    facts = reproduction.out / "run.md"
     write_atomically(facts, _facts(records).encode())
-    pictures = request.out / "figures"
+    pictures = reproduction.out / "figures"
     pictures.mkdir(parents=True, exist_ok=True)
     return [*written, facts, *save_figures(summaries, pictures)]
 
@@ -166,9 +166,9 @@ def _page(summary: TableSummary, records: Sequence[Record]) -> str:
     paired = comparison_markdown(summary)
     if paired:
         parts += [
-            f"## {ROWS[summary.table][CHAMPIONS[summary.table]].title} less each rival\n",
+            f"## {METHODS[summary.table][CHAMPIONS[summary.table]].title} minus each rival\n",
             paired,
-            "Difference of FAUC, paired over splits (standard error); wins of the first / splits.\n",
+            "Difference of FAUC, paired over splits (standard error); wins of the first / number of splits.\n",
         ]
     for figure in _MORE_FIGURES:
         if any(entry.estimate(figure) is not None for entry in summary.entries.values()):
@@ -177,7 +177,7 @@ def _page(summary: TableSummary, records: Sequence[Record]) -> str:
 
 
 def _facts(records: Sequence[Record]) -> str:
-    """Return what the figures were made with."""
+    """Return a page on the run: settings, times, versions."""
     training, rest = cpu_seconds(records)
     counts = {status: sum(record.status == status for record in records) for status in ("done", "failed")}
     splits = sorted({record.split for record in records})
@@ -185,7 +185,7 @@ def _facts(records: Sequence[Record]) -> str:
         "# The run\n",
         f"- {_origin(records)}",
         f"- Records: {counts['done']} done, {counts['failed']} failed, of splits {splits[0]} to {splits[-1]}.",
-        f"- CPU hours: {training / 3600:.2f} to train base learners, each once; {rest / 3600:.2f} for all else.",
+        f"- CPU hours: {training / 3600:.2f} to train base learners, each once; {rest / 3600:.2f} for everything else.",
     ]
     for table in TABLES:
         own = [record for record in records if record.table == table]

@@ -1,4 +1,4 @@
-"""Run the cells of the tables that have no record yet, in an order that keeps the tables balanced."""
+"""Run the cells of the tables that have no record yet, split by split, so that the tables fill evenly."""
 
 import ctypes
 import multiprocessing
@@ -13,9 +13,9 @@ from pathlib import Path
 
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import run_cell
-from fairfrontier.benchmark._methods import ROWS
+from fairfrontier.benchmark._methods import METHODS
 from fairfrontier.benchmark._records import FAILED, Cell, Record, RecordStore
-from fairfrontier.benchmark._settings import SETTINGS
+from fairfrontier.benchmark._run_settings import SETTINGS
 from fairfrontier.benchmark._tasks import DATASETS, TASKS
 from fairfrontier.exceptions import ClusterError
 from fairfrontier.learners._progress import silence
@@ -26,15 +26,23 @@ _POLL_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Listener:
-    """Who is told how a run goes; both functions are called in the process that asked for the run."""
+    """Functions that are called while a run goes on, in the process that started it.
+
+    Attributes
+    ----------
+    on_record : callable
+        Called with each new Record.
+    on_step : callable
+        Called with a text that says what is done now.
+    """
 
     on_record: Callable[[Record], None] = lambda record: None
     on_step: Callable[[str], None] = lambda text: None
 
 
 @dataclass(frozen=True)
-class Workplace:
-    """Where a run keeps its files: plain paths, so that worker processes can be given them.
+class RunFolders:
+    """The files of a run, as plain paths that can be sent to worker processes.
 
     Attributes
     ----------
@@ -57,7 +65,7 @@ class Workplace:
 
 
 def tasks_of_table(table: str) -> tuple[str, ...]:
-    """Return the tasks of a table: equal opportunity needs labels, two constraints need two attributes.
+    """Return the tasks of a table: equal opportunity needs classes, two constraints need two attributes.
 
     Examples
     --------
@@ -75,7 +83,7 @@ def plan_cells(
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
 ) -> list[Cell]:
-    """Return the cells of a run in the order of work: split by split, cheap data sets first.
+    """Return the cells of a run in the order of work: split by split, the quickest data sets first.
 
     Parameters
     ----------
@@ -92,66 +100,66 @@ def plan_cells(
             for table in tables:
                 for task in tasks_of_table(table):
                     if TASKS[task].dataset == dataset and (tasks is None or task in tasks):
-                        keys = [key for key in ROWS[table] if methods is None or key in methods]
+                        keys = [key for key in METHODS[table] if methods is None or key in methods]
                         cells += [Cell(table, task, key, split) for key in keys]
     return cells
 
 
 def run(
-    cells: Sequence[Cell], place: Workplace, *, jobs: int = 1, listener: Listener | None = None, redo: bool = False
+    cells: Sequence[Cell], folders: RunFolders, *, jobs: int = 1, listener: Listener | None = None, redo: bool = False
 ) -> None:
     """Run the cells without a record; those that failed are tried again.
 
     Parameters
     ----------
     cells : sequence of Cell
-        In the order of work.
-    place : Workplace
+        The cells in the order of work.
+    folders : RunFolders
         Where records and predictions are.
     jobs : int
         Processes; figures do not depend on it.
     listener : Listener, optional
-        Told of each new record.
+        Called with each new record and step.
     redo : bool
         Run all cells, with or without a record.
 
     Raises
     ------
     ClusterError
-        If one of several processes was ended from outside.
+        If one of several processes was killed.
     """
     listener = listener or Listener()
-    todo = list(cells) if redo else unfinished(cells, place)
+    todo = list(cells) if redo else unfinished(cells, folders)
     units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, TASKS[cell.task].dataset))]
     if jobs == 1:
         for unit in units:
-            for record in _work(unit, place, listener.on_step):
+            for record in _work(unit, folders, listener.on_step):
                 listener.on_record(record)
         return
-    _run_in_processes(units, place, jobs, listener)
+    _run_in_processes(units, folders, jobs, listener)
 
 
-def unfinished(cells: Sequence[Cell], place: Workplace) -> list[Cell]:
+def unfinished(cells: Sequence[Cell], folders: RunFolders) -> list[Cell]:
     """Return the cells without a record and those that failed."""
-    known = place.store().load()
+    known = folders.store().load()
     return [cell for cell in cells if cell not in known or known[cell].status == FAILED]
 
 
-def _work(unit: Sequence[Cell], place: Workplace, on_step: Callable[[str], None]) -> Iterator[Record]:
+def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], None]) -> Iterator[Record]:
     """Run cells of one data set and split, and yield each record after it is on disk."""
-    store = place.store()
+    store = folders.store()
     first = unit[0]
-    settings = SETTINGS[place.settings]
-    data = SplitData(TASKS[first.task].dataset, first.split, settings, place.predictions, on_step)
+    settings = SETTINGS[folders.settings]
+    data = SplitData(TASKS[first.task].dataset, first.split, settings, folders.predictions, on_step)
     for cell in unit:
-        on_step(f"{cell.task} split {cell.split} {cell.table}: {ROWS[cell.table][cell.method].title}")
+        on_step(f"{cell.task} split {cell.split} {cell.table}: {METHODS[cell.table][cell.method].title}")
         with silence():
             record = run_cell(cell, data)
         store.add(record)
         yield record
 
 
-# In a worker process: set by whoever asked for the work, who wants no more of it.
+# In a worker process: True after the main process wants no further cells.
 _stop = ctypes.c_bool(False)
 
 
@@ -159,50 +167,50 @@ def _prepare(stop: ctypes.c_bool) -> None:
     """Start a worker process."""
     global _stop
     _stop = stop
-    # Ctrl-C reaches workers too: they end at once and without a traceback, and finished cells are on disk.
+    # Ctrl-C reaches workers too. They end at once and without a traceback; finished cells are on disk.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
-def _work_alone(unit: Sequence[Cell], place: Workplace) -> None:
-    """Run a unit in a worker process, and stop after the current cell if nobody waits for the next."""
+def _work_alone(unit: Sequence[Cell], folders: RunFolders) -> None:
+    """Run a unit in a worker process, and stop after the current cell if the main process has stopped."""
     parent = multiprocessing.parent_process()
     if _stop.value:
         return
-    for _ in _work(unit, place, lambda text: None):
+    for _ in _work(unit, folders, lambda text: None):
         if _stop.value or (parent is not None and not parent.is_alive()):
             return
 
 
-def _run_in_processes(units: Sequence[Sequence[Cell]], place: Workplace, jobs: int, listener: Listener) -> None:
-    store = place.store()
+def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs: int, listener: Listener) -> None:
+    store = folders.store()
     waiting = {cell: store.stamp(cell) for unit in units for cell in unit}
     # A fresh interpreter: threads of numerical libraries do not survive a fork.
     context = multiprocessing.get_context("spawn")
-    # Without a lock, which a worker that is killed could keep for ever.
+    # Without a lock: a worker that is killed could hold it for ever.
     stop = context.RawValue(ctypes.c_bool, False)
     executor = ProcessPoolExecutor(jobs, context, initializer=_prepare, initargs=(stop,))
     try:
-        futures: set[Future[None]] = {executor.submit(_work_alone, unit, place) for unit in units}
+        futures: set[Future[None]] = {executor.submit(_work_alone, unit, folders) for unit in units}
         started = time.monotonic()
         while futures:
             done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)
-            _tell(waiting, store, listener)
+            _announce_new(waiting, store, listener)
             listener.on_step(f"{jobs} processes, {time.monotonic() - started:.0f} s")
             for future in done:
                 future.result()
     except BrokenProcessPool as error:
         raise ClusterError(
-            "a worker process was ended, probably for want of memory: use fewer jobs and start again; finished cells "
+            "a worker process was ended, probably for lack of memory: use fewer jobs and start again; finished cells "
             "are kept"
         ) from error
     finally:
-        # Units that are handed out already cannot be cancelled.
+        # Units that have started cannot be cancelled.
         stop.value = True
         executor.shutdown(wait=True, cancel_futures=True)
 
 
-def _tell(waiting: dict[Cell, int], store: RecordStore, listener: Listener) -> None:
-    """Tell of the records that are new on disk."""
+def _announce_new(waiting: dict[Cell, int], store: RecordStore, listener: Listener) -> None:
+    """Call the listener with the records that are new on disk."""
     for cell, before in list(waiting.items()):
         if store.stamp(cell) != before:
             del waiting[cell]

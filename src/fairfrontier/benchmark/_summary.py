@@ -1,4 +1,4 @@
-"""Records to figures: means and standard errors over splits, bounds, and paired comparisons."""
+"""From records to figures: means and standard errors over splits, bounds, and paired comparisons."""
 
 import csv
 import importlib.resources
@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.benchmark._methods import CHAMPIONS, ROWS, Method
+from fairfrontier.benchmark._methods import CHAMPIONS, METHODS, Method
 from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Record
 from fairfrontier.benchmark._runner import tasks_of_table
 
@@ -53,7 +53,7 @@ def estimate(values: FloatArray) -> Estimate | None:
 
 @dataclass(frozen=True)
 class Entry:
-    """One method on one task: its records, one a split."""
+    """One method on one task: its records, one per split."""
 
     method: Method
     task: str
@@ -86,7 +86,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Our method less a rival, paired over the splits that both have."""
+    """Our method minus a rival, paired over the splits that both have."""
 
     task: str
     rival: Method
@@ -129,7 +129,7 @@ class TableSummary:
         most = self.splits(task, figure)
         for method in self.methods:
             found = self.entry(method, task).estimate(figure)
-            # Splits differ more than methods do: a mean over fewer of them is no fair comparison.
+            # Splits differ more than methods do, so means over different splits cannot be compared.
             if method.aware == aware and found is not None and found.count == most:
                 means[method.key] = found.mean
         return max(means, key=lambda key: means[key]) if means else None
@@ -137,7 +137,7 @@ class TableSummary:
     def bound(self, task: str, figure: str) -> float | None:
         """Return, averaged over splits, the largest value of a figure among all methods.
 
-        With "max_accuracy" no FAUC can be above it; with "constant_accuracy" none need be below it.
+        No FAUC can be above that of "max_accuracy", and none below that of "constant_accuracy".
         """
         largest: dict[int, float] = {}
         for method in self.methods:
@@ -150,7 +150,7 @@ class TableSummary:
         found = []
         champion = CHAMPIONS[self.table]
         for task in self.tasks:
-            ours = self.entry(ROWS[self.table][champion], task).by_split()
+            ours = self.entry(METHODS[self.table][champion], task).by_split()
             for rival in self.methods:
                 theirs = self.entry(rival, task).by_split()
                 both = sorted(set(ours) & set(theirs))
@@ -161,16 +161,16 @@ class TableSummary:
         return found
 
 
-def summarise(records: Iterable[Record], table: str) -> TableSummary:
-    """Return the entries of a table from records of any tables."""
+def summarise_table(records: Iterable[Record], table: str) -> TableSummary:
+    """Return the entries of one table from the records of all tables."""
     grouped: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if record.table == table and record.method in ROWS[table]:
+        if record.table == table and record.method in METHODS[table]:
             grouped.setdefault((record.method, record.task), []).append(record)
     tasks = tuple(task for task in tasks_of_table(table) if any(task == t for _, t in grouped))
-    methods = tuple(method for key, method in ROWS[table].items() if any(key == m for m, _ in grouped))
+    methods = tuple(method for key, method in METHODS[table].items() if any(key == m for m, _ in grouped))
     entries = {
-        (key, task): Entry(ROWS[table][key], task, tuple(sorted(found, key=lambda record: record.split)))
+        (key, task): Entry(METHODS[table][key], task, tuple(sorted(found, key=lambda record: record.split)))
         for (key, task), found in grouped.items()
     }
     return TableSummary(table, tasks, tuple(sorted(methods, key=lambda method: method.aware)), entries)

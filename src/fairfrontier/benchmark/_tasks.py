@@ -47,7 +47,7 @@ TASKS = {
         ("communities", "race"),
     )
 }
-# Cheap ones first: an interrupted run then has as many cells as it can.
+# The quickest first: an interrupted run then has as many cells as possible.
 DATASETS = ("compas", "communities", "default", "bank", "adult")
 _LOADERS: dict[str, Callable[..., Any]] = {
     "adult": datasets.load_adult,
@@ -60,7 +60,7 @@ _LOADERS: dict[str, Callable[..., Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A data set as the learners take it.
+    """A data set as matrices, ready for the learners.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Problem:
         Labels 0 and 1, or numbers.
     attributes : dict of str to ndarray of shape (n,)
         The binary attributes of the tasks.
-    without : dict of str to ndarray of shape (n, d')
+    X_without : dict of str to ndarray of shape (n, d')
         For each attribute, the design matrix without the features that hold it.
     regression : bool
         Whether `y` is a number.
@@ -79,12 +79,12 @@ class Problem:
     X: FloatArray
     y: FloatArray
     attributes: dict[str, NDArray[Any]]
-    without: dict[str, FloatArray]
+    X_without: dict[str, FloatArray]
     regression: bool
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class SplitRows:
     """Row indices of one split: 50 % to train base learners, 25 % to stack, 25 % to test."""
 
     train: IntArray
@@ -118,7 +118,7 @@ def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     dataset : str
         One of `DATASETS`.
     max_rows : int, optional
-        Keep about so many rows, every group and label in proportion.
+        Keep about this many rows, with every group and label in proportion.
 
     Examples
     --------
@@ -138,7 +138,7 @@ def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     problem = Problem(X, y, attributes, without, regression)
     if max_rows is None or max_rows >= len(y):
         return problem
-    kept = np.sort(_deal(problem, seed_of(dataset, "rows"))[:: int(np.ceil(len(y) / max_rows))])
+    kept = np.sort(_stratified_order(problem, seed_of(dataset, "rows"))[:: int(np.ceil(len(y) / max_rows))])
     return Problem(
         X[kept],
         y[kept],
@@ -148,7 +148,7 @@ def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     )
 
 
-def split_rows(problem: Problem, dataset: str, split: int) -> Split:
+def split_rows(problem: Problem, dataset: str, split: int) -> SplitRows:
     """Return the rows of a split, each part with every label and group in proportion.
 
     Parameters
@@ -166,13 +166,13 @@ def split_rows(problem: Problem, dataset: str, split: int) -> Split:
     >>> len(split.train), len(split.ensemble), len(split.test)
     (2639, 1319, 1320)
     """
-    order = _deal(problem, seed_of(dataset, split, "split"))
+    order = _stratified_order(problem, seed_of(dataset, split, "split"))
     turn = np.arange(len(order)) % 4
-    return Split(*(np.sort(order[np.isin(turn, places)]) for places in ((0, 2), (3,), (1,))))
+    return SplitRows(*(np.sort(order[np.isin(turn, places)]) for places in ((0, 2), (3,), (1,))))
 
 
-def _deal(problem: Problem, seed: int) -> IntArray:
-    """Return the rows in an order in which every n-th row is a stratified sample: by label and attributes."""
+def _stratified_order(problem: Problem, seed: int) -> IntArray:
+    """Return the rows in an order in which every n-th row is a stratified sample: by label and attributes together."""
     y = problem.y
     level = np.searchsorted(np.quantile(y, [0.25, 0.5, 0.75]), y) if problem.regression else y
     noise = np.random.default_rng(seed).random(len(y))

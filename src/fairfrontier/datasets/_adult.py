@@ -20,8 +20,8 @@ Licence     CC BY 4.0.
 
 Preparation
 -----------
-- adult.data (32,561 rows) and adult.test (16,281 rows) in this order; the junk first line of adult.test and the dot
-  behind its labels are removed.
+- adult.data (32,561 rows) and adult.test (16,281 rows) in this order; the first line of adult.test, which is no
+  data, and the dot after its labels are removed.
 - `fnlwgt`, the census weight, is left out, as in the paper.
 - "?" is a category of its own: workclass 2,799, occupation 2,809, native_country 857, in 3,620 rows together.
 - `race` joins the four values that are not "White".

@@ -1,4 +1,4 @@
-"""Bank marketing: who subscribes a term deposit."""
+"""Bank marketing: who subscribes to a term deposit."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from fairfrontier.datasets._files import Column, binary_column, read_table
 DESCR = """\
 Bank marketing
 ==============
-Task        Does a client subscribe a term deposit after a telephone call? 1: yes (11.70 %), 0: no.
+Task        Does a client subscribe to a term deposit after a telephone call? 1: yes (11.70 %), 0: no.
 Size        45,211 clients, 16 features: 7 whole numbers, 9 categories. No duplicates.
 Sensitive   age (33 to 63: 33,216; under 33 or over 63: 11,995); age_original in years; marital, three values.
 Source      UCI Machine Learning Repository, "Bank Marketing" (bank-full), donated by S. Moro, P. Rita and P. Cortez;
@@ -33,8 +33,8 @@ text that gives the paper's figures. The 16 features before encoding agree.
 
 Known limits
 ------------
-- `duration`, the length of the call, is known only when its outcome is: a model that is to choose whom to call cannot
-  have it. It is kept because the paper keeps all 16 features.
+- `duration`, the length of the call, is known only when its outcome is: a model that chooses whom to call cannot use
+  it. It is kept because the paper keeps all 16 features.
 - The rows are in order of time, so a split without shuffling is a forecast.
 """
 
@@ -42,7 +42,7 @@ Known limits
 def load_bank(*, return_X_y: bool = False, as_frame: AsFrame = "auto") -> Any:
     """Load the Bank marketing data: 45,211 clients of a Portuguese bank, 16 features.
 
-    The target is 1 if the client subscribed a term deposit. The sensitive features are `age` (whether
+    The target is 1 if the client subscribed to a term deposit. The sensitive features are `age` (whether
     33 <= age <= 63), `age_original` in years, and `marital`.
 
     Parameters

@@ -17,7 +17,7 @@ AsFrame = bool | Literal["auto"]
 
 @dataclass(frozen=True)
 class Recipe:
-    """What makes a data set of a table.
+    """How a table becomes a data set.
 
     Attributes
     ----------

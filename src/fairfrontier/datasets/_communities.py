@@ -34,14 +34,14 @@ Preparation
 Against the paper
 -----------------
 The paper states 1,969 rows and 104 features and removes features with 80 % or more missing values. That rule alone
-leaves 100 features and the four numeric identifiers, 104 together, which is probably its number; identifiers are no
-features, so ours is 100. We found no reason in the text for the 25 rows less. The paper does not give its cut.
+leaves 100 features and the four numeric identifiers, 104 together, which is probably its number; identifiers are not
+features, so ours is 100. We found no reason in the text why it has 25 rows fewer. The paper does not give its cut.
 
 Known limits
 ------------
 - Communities whose state counted rapes differently were left out by the donor, many of them in the Midwest.
 - Values further than three standard deviations from the mean are cut off, the target's too.
-- Crime known to the police is not crime; the figures are of 1990 and 1995.
+- Crime that the police know of is not all crime; the figures are of 1990 and 1995.
 """
 
 
@@ -63,7 +63,7 @@ def load_communities(
         A community is "majority white" if its normalised share ``racePctWhite`` is above this cut. The scale is
         not a percentage: 0.5 is about 67 % white, and 0.235 about 50 % (see `DESCR`).
     missing : {"impute", "keep"}, default="impute"
-        The single missing value, in ``OtherPerCap``: "impute" puts the column's median, "keep" leaves NaN.
+        The single missing value, in ``OtherPerCap``: "impute" fills in the median of the column, "keep" leaves NaN.
     return_X_y : bool, default=False
         Return ``(data, target)`` instead of a Bunch.
     as_frame : bool or "auto", default="auto"

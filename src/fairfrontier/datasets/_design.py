@@ -71,7 +71,7 @@ def design_matrix(
     ============ ====== =========== =======================================================================
     data set     p      the paper's why they differ
     ============ ====== =========== =======================================================================
-    Adult        99     99          "dummy": 5 numbers, 102 categories of 8 features ("?" is one), less 8
+    Adult        99     99          "dummy": 5 numbers, 102 categories of 8 features ("?" is one), minus 8
     Bank         51     58          7 numbers and 44 categories of 9 features; no reading of the text that we
                                     tried gives 58 ("dummy" gives 42)
     COMPAS       13     13          13 features of 0 and 1; the paper does not list its own

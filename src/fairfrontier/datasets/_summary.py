@@ -1,4 +1,4 @@
-"""The seven benchmark tasks at a glance."""
+"""Summaries of the seven benchmark tasks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -6,17 +6,20 @@ from typing import Any, Literal
 import numpy as np
 
 from fairfrontier._extras import require
-from fairfrontier._validation import FloatArray, number, one_of
+from fairfrontier._scores import classes_of, classifies, named_models, positive_decisions, positive_scores
+from fairfrontier._validation import FloatArray, labels, number, one_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._label_placement import Name, dense, emptiest_corner, plain, write_names
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
 
-# Okabe and Ito's colours, told apart by colour-blind people; with the dashes also in black and white.
+# Okabe and Ito's colours, which colour-blind people can tell apart; the dashes tell lines apart in black and white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#6A3D9A", "#4D4D4D")
 DASHES = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
 
-Scores = Mapping[str, float] | Callable[[TAFCurve], float] | None
+# What the legend says of each family: a figure by family, or the function of a curve that computes it.
+LegendFigures = Mapping[str, float] | Callable[[TAFCurve], float] | None
 
 
 class TAFDisplay:
@@ -29,7 +32,7 @@ class TAFDisplay:
     curves : dict of str to TAFCurve
         A curve for each family, in the order of the legend.
     points : dict of str to TradeoffPoints, optional
-        The models of each family, drawn as dots.
+        The models of each family, which are drawn as dots.
     scores : dict of str to float, or callable, optional
         FAUC of each family, shown in the legend; or a function of a curve that computes it, such as `fauc`.
 
@@ -55,7 +58,7 @@ class TAFDisplay:
         curves: Mapping[str, TAFCurve],
         *,
         points: Mapping[str, TradeoffPoints] | None = None,
-        scores: Scores = None,
+        scores: LegendFigures = None,
     ) -> None:
         self.curves = dict(curves)
         self.points = dict(points or {})
@@ -69,9 +72,9 @@ class TAFDisplay:
         curves: Mapping[str, TAFCurve],
         *,
         points: Mapping[str, TradeoffPoints] | None = None,
-        scores: Scores = None,
+        scores: LegendFigures = None,
     ) -> "TAFDisplay":
-        """Make a display from curves that are there already, by family; the parameters are those of the class."""
+        """Make a display from curves by family; the parameters are those of the class."""
         if not isinstance(curves, Mapping) or not curves:
             raise InvalidInputError(f"curves must be a non-empty dict of name to TAFCurve; got {curves!r}")
         for family, curve in curves.items():
@@ -90,7 +93,7 @@ class TAFDisplay:
         points: Mapping[str, TradeoffPoints] | TradeoffPoints,
         *,
         interpolate: bool | Literal["signed"] = False,
-        scores: Scores = None,
+        scores: LegendFigures = None,
     ) -> "TAFDisplay":
         """Make a display from the points of one or several families.
 
@@ -101,7 +104,7 @@ class TAFDisplay:
         interpolate : {False, True, "signed"}
             Step curve, concave hull or signed hull.
         scores : dict of str to float, or callable, optional
-            What the legend shows of each family, e.g. ``scores=ff.fauc``.
+            A figure for each family that the legend shows, e.g. ``scores=ff.fauc``.
         """
         families = {"models": points} if isinstance(points, TradeoffPoints) else points
         if not isinstance(families, Mapping) or not families:
@@ -120,7 +123,7 @@ class TAFDisplay:
         sensitive_features: Any,
         families: Mapping[str, Sequence[str]] | None = None,
         interpolate: bool | Literal["signed"] = False,
-        scores: Scores = None,
+        scores: LegendFigures = None,
         **options: Any,
     ) -> "TAFDisplay":
         """Make a display from labels, predictions and sensitive features.
@@ -135,7 +138,7 @@ class TAFDisplay:
         interpolate : {False, True, "signed"}
             Step curve, concave hull or signed hull.
         scores : dict of str to float, or callable, optional
-            What the legend shows of each family, e.g. ``scores=ff.fauc``.
+            A figure for each family that the legend shows, e.g. ``scores=ff.fauc``.
         **options
             Passed to `tradeoff_points`.
         """
@@ -145,7 +148,7 @@ class TAFDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimators: Sequence[tuple[str, Any]],
+        estimators: Sequence[tuple[str, Any]] | Mapping[str, Any],
         X: Any,
         y: Any,
         *,
@@ -157,19 +160,24 @@ class TAFDisplay:
 
         Parameters
         ----------
-        estimators : list of (name, fitted estimator)
-            Classifiers with two classes, or regressors.
+        estimators : list of (name, fitted estimator), or dict of them by name
+            Classifiers with the two classes of `y`, or regressors.
         X : array-like of shape (n, p)
             Features.
         y, sensitive_features
             As in `tradeoff_points`.
         response_method : {"auto", "predict_proba", "predict"}
-            What gives the scores; "auto" is `predict_proba` where there is one.
+            What gives the scores. "auto" is `predict_proba` where a classifier has it, otherwise the decisions of
+            `predict`. "predict" is always the decisions.
         **options
             Passed to `from_predictions`.
         """
         one_of(response_method, ("auto", "predict_proba", "predict"), parameter="response_method")
-        predicted = {name: _response(model, X, response_method) for name, model in estimators}
+        models = named_models(estimators, expected="a non-empty list of (name, fitted estimator) pairs, or a dict")
+        classes: tuple[Any, Any] | None = None
+        if not _is_regression(options.get("accuracy", "accuracy")):
+            y, classes = labels(y)
+        predicted = {name: _response(name, model, X, classes, response_method) for name, model in models}
         return cls.from_predictions(y, predicted, sensitive_features=sensitive_features, **options)
 
     def plot(
@@ -282,7 +290,7 @@ def _path(curve: TAFCurve, low: float) -> FloatArray:
     start = np.array([[min(low, f[0]), a[0]]])
     if curve.linear:
         return np.concatenate([start, np.column_stack([f, a])])
-    # A step curve runs level to each knot and then falls to the next accuracy.
+    # A step curve is level up to each knot and then falls to the next accuracy.
     corners = np.column_stack([np.repeat(f, 2)[:-1], np.repeat(a, 2)[1:]])
     return np.concatenate([start, [[f[0], a[0]]], corners[1:]])
 
@@ -313,7 +321,19 @@ def _split(points: TradeoffPoints, families: Mapping[str, Sequence[str]] | None)
     return parts
 
 
-def _response(model: Any, X: Any, response_method: str) -> Any:
-    if response_method == "predict" or (response_method == "auto" and not hasattr(model, "predict_proba")):
-        return model.predict(X)
-    return model.predict_proba(X)[:, 1]
+def _is_regression(accuracy: Any) -> bool:
+    measure = ACCURACY_MEASURES.get(accuracy) if isinstance(accuracy, str) else None
+    return measure is not None and measure.regression
+
+
+def _response(name: str, model: Any, X: Any, classes: Any, response_method: str) -> FloatArray:
+    if response_method == "predict_proba" and not hasattr(model, "predict_proba"):
+        raise InvalidInputError(
+            f"estimators must have predict_proba with response_method='predict_proba'; {name!r} is a "
+            f"{type(model).__name__}, which has not: use 'auto' or 'predict'"
+        )
+    if response_method == "predict" and classes is not None and classifies(model):
+        return positive_decisions(model, X, classes=classes, name=name)
+    if response_method != "predict" and classes is None and hasattr(model, "predict_proba"):
+        classes = classes_of(model)  # the probabilities of a classifier, measured against a target of numbers
+    return positive_scores(model, X, classes=classes, name=name)

@@ -25,7 +25,7 @@ class Name:
 
 
 def plain(text: str, longest: int = 60) -> str:
-    """Return text that matplotlib shows as it is: names are not mathematics, and none may fill the picture.
+    """Return text that matplotlib shows as it is: dollar signs do not start a formula, and long names are cut.
 
     Examples
     --------
@@ -39,18 +39,18 @@ def plain(text: str, longest: int = 60) -> str:
 
 
 def write_names(ax: Any, names: Sequence[Name], curves: Sequence[FloatArray]) -> None:
-    """Write each name near its point, where no other name, point or curve is; leave out those without room.
+    """Write each name near its point, where no other name, point or curve is; names without room are left out.
 
     Parameters
     ----------
     ax : matplotlib axes
-        With its final limits.
+        Axes with their final limits.
     names : sequence of Name
         The names, the most important first.
     curves : sequence of ndarray of shape (q, 2)
         Corners of the curves that names should not cover.
     """
-    ax.figure.canvas.figure.draw_without_rendering()  # the layout decides how large the axes are
+    ax.figure.canvas.figure.draw_without_rendering()  # the size of the axes is known only after the layout
     frame = ax.get_window_extent()
     taken = [np.array(legend.get_window_extent().extents)] if (legend := ax.get_legend()) else []
     ink = [ax.transData.transform(dense(curve)) for curve in curves]
@@ -101,7 +101,7 @@ def _covers(box: FloatArray, taken: Sequence[FloatArray], obstacles: FloatArray)
 
 
 def dense(curve: FloatArray) -> FloatArray:
-    """Return the curve with points in between, so that none of its stretches is overlooked."""
+    """Return the curve with further points in between, so that texts avoid its lines and not only its corners."""
     share = np.linspace(0.0, 1.0, 40)[:, None]
     return np.concatenate([curve, *(a + share * (b - a) for a, b in pairwise(curve))])
 
@@ -112,9 +112,9 @@ def emptiest_corner(ax: Any, points: Sequence[FloatArray], width: float, height:
     Parameters
     ----------
     ax : matplotlib axes
-        With its final limits.
+        Axes with their final limits.
     points : sequence of ndarray of shape (n, 2)
-        What should not be covered; the last counts more than all before it.
+        Points that the box should not cover; the last array counts more than all others.
     width, height : float
         Size of the box as shares of the axes.
     """

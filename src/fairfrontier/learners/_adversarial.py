@@ -18,7 +18,7 @@ from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
 from fairfrontier.learners._progress import track
 
-# Networks that share their tensor operations. It is fixed: with n_jobs it would change sums in their last bits.
+# Networks per tensor operation. It does not depend on n_jobs: that would change sums in their last bits.
 _NETS_PER_TASK = 10
 _ROWS_AT_ONCE = 4096
 _MANY_ROWS = 10_000
@@ -26,7 +26,7 @@ _MANY_ROWS = 10_000
 
 @dataclass(frozen=True, eq=False)
 class NetCore:
-    """k trained networks as plain arrays: they pickle, and predict without PyTorch.
+    """k trained networks as plain arrays, which can be pickled and predict without PyTorch.
 
     `inner` (k, d, h), `inner_bias` (k, h), `outer` (k, h), `outer_bias` (k,); `centre` and `scale` (d,)
     standardise the features.
@@ -63,7 +63,7 @@ class AdversarialDebiasing(FairLearner):
     Parameters
     ----------
     adversary_weight : float, default=1.0
-        The knob: 0 is a plain network, larger is fairer.
+        The knob, the parameter that trades accuracy for fairness: 0 is a plain network, larger is fairer.
     fairness : str, default="demographic_parity"
         The adversary sees the score alone. "equal_opportunity" and "predictive_equality": the same, on the rows of
         one label. "equalized_odds": it sees the score and the label.
@@ -75,8 +75,8 @@ class AdversarialDebiasing(FairLearner):
     epochs : int, default=30
         Passes over the rows.
     batch_size : int or "auto", default="auto"
-        Rows of a step; "auto": a fortieth of the rows, of fewer than 10,000 an eightieth, between 32 and 512. With
-        too few steps the game does not settle.
+        Rows per step. "auto": a fortieth of the rows, or an eightieth if they are fewer than 10,000, between 32 and
+        512. With too few steps the training does not settle.
     learning_rate : float, default=0.003
         First rate of Adam for the predictor; it falls to zero along a cosine.
     adversary_learning_rate : float, default=0.003
@@ -84,7 +84,7 @@ class AdversarialDebiasing(FairLearner):
     weight_decay : float, default=0.0003
         Ridge penalty on the first layer.
     n_jobs : int, default=None
-        Threads, ten values of a grid each; the result does not depend on it, to the bit.
+        Threads, ten values of a grid each; the result is the same to the last bit with any number.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the first weights and of the batches. All values of a grid share both.
 
@@ -106,13 +106,13 @@ class AdversarialDebiasing(FairLearner):
         ∇L_P − α·∇L_A                              projection=False
         ∇L_P − proj(∇L_P on ∇L_A) − α·∇L_A         projection=True
 
-    where the part of a group in ∇L_A is divided by 4·π(1 − π), π its share: small groups are harder to be fair to
-    beyond the training rows (on Adult, 15 % of the people are not white, and the FAUC is 0.004 higher for it).
+    where the part of a group in ∇L_A is divided by 4·π(1 − π), π its share: fairness to small groups carries over less
+    well to new rows. On Adult, where 15 % of the people are not white, this division raised the FAUC by 0.004.
 
-    The sharpness c starts at 3 and not at 1: σ(4·logit) is near to the decision, and so it is decisions and not mean
-    scores that the adversary compares. On rows that were held out of training that raised the FAUC by 0.004 on Adult,
-    by 0.006 on COMPAS, and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 3.5 on
-    Adult, and up to about 1 on COMPAS, where the bias is then gone and only noise is left.
+    The sharpness c starts at 3 and not at 1: σ(4·logit) is close to the decision, so the adversary compares decisions
+    and not mean scores. On rows held out of training this raised the FAUC by 0.004 on Adult, by 0.006 on COMPAS,
+    and there by 0.010 for equal opportunity. Fairness rises with the weight up to about 3.5 on Adult, and up to about 1
+    on COMPAS, where the bias is then 0 up to noise.
 
     The projection takes out whatever part of the step would help the adversary. Together with an adversary of
     demographic parity it is unstable: on the COMPAS data the fairness for race fell to about 0.4 at every weight
@@ -171,14 +171,14 @@ class AdversarialDebiasing(FairLearner):
 
     @classmethod
     def default_values(cls, count: int = 20) -> NDArray[np.float64]:
-        """Return `count` values from 0 to 3.5, spaced by a square law: small weights change most."""
+        """Return `count` values from 0 to 3.5, closer together near 0, where a change of the weight has most effect."""
         return 3.5 * np.linspace(0.0, 1.0, count) ** 2
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> NetCore:
         torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
         settings = self._settings(len(problem.y))
         centre, scale = problem.X.mean(axis=0), problem.X.std(axis=0)
-        # Not where the deviation is 0: that of a constant 0.1 is 1e-15.
+        # A constant column is found by its range: the standard deviation of a constant 0.1 is 1e-15, not 0.
         scale[np.ptp(problem.X, axis=0) == 0.0] = 1.0
         data = _net_data(problem, (problem.X - centre) / scale)
         root = seed_sequence(self.random_state)
@@ -228,7 +228,7 @@ def _net_data(problem: FairProblem, X: NDArray[np.float64]) -> NetData:
 
 @contextmanager
 def _one_thread(torch: Any) -> Iterator[None]:
-    """Keep PyTorch to one thread a task: sums then have one order, and the tasks share the cores."""
+    """Let PyTorch use one thread per task: sums then have one order, and the tasks share the cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

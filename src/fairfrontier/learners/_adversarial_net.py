@@ -74,7 +74,7 @@ class Predictors:
     def __init__(self, torch: Any, n_features: int, v: int, h: int, rng: np.random.Generator) -> None:
         self._torch = torch
         self._v, self._h = v, h
-        # All networks start alike and see the same batches: they differ by their weight alone.
+        # All networks have the same first parameters and see the same batches: only their adversary weights differ.
         inner = rng.uniform(-1.0, 1.0, size=(n_features, 1, h)) / np.sqrt(n_features)
         outer = rng.uniform(-1.0, 1.0, size=(1, h)) / np.sqrt(h)
         self.inner = self._tensor(np.broadcast_to(inner, (n_features, v, h)).reshape(n_features, v * h))
@@ -107,7 +107,7 @@ class Predictors:
         return [X.t() @ inner_slope, inner_slope.sum(0), outer, by_net.sum(1)]
 
     def project_out(self, gradients: list[Tensor], directions: list[Tensor]) -> list[Tensor]:
-        """Return each gradient less its part along its direction, network by network (Frobenius inner product)."""
+        """Return each gradient minus its part along its direction, network by network (Frobenius inner product)."""
         projected = []
         # In memory every parameter is (leading, network, rest).
         for gradient, direction, leading in zip(gradients, directions, (len(self.inner), 1, 1, 1), strict=True):
@@ -121,7 +121,7 @@ class Adversaries:
     """v adversaries û = s·(w·m) + b·m for each of q indicators, with s = σ((1 + |c|)·logit) and label inputs m.
 
     The publication has one offset for both labels. Then w must also say how common the attribute is at each label,
-    and equal rates are not its equilibrium; an offset a label leaves w to the score alone.
+    and equal rates are not its equilibrium; with one offset per label, w depends on the score only.
     """
 
     def __init__(self, torch: Any, v: int, q: int, r: int, share: NDArray[np.float32]) -> None:
@@ -130,7 +130,7 @@ class Adversaries:
         self.weights = torch.zeros(v, q, r)
         self.offset = torch.zeros(v, q, r)
         self.offset[:, :, 0] = torch.from_numpy(np.log(share / (1.0 - share)))
-        self._urgency = torch.from_numpy(1.0 / balance(share))
+        self._inverse_balance = torch.from_numpy(1.0 / balance(share))
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -142,8 +142,8 @@ class Adversaries:
     ) -> tuple[list[Tensor], Tensor]:
         """Return the derivatives of the mean loss by the parameters, and by the logits (b, v).
 
-        The latter are divided by the variance of the indicator: what is fair for a small group on the rows that
-        it is trained on is less so on others, and the push must be stronger.
+        The latter are divided by the variance of the indicator: fairness to a small group carries over less well to
+        new rows, so its part in the gradient must be larger.
         """
         scale = 1.0 + self.sharpness.abs()
         wide = logits.unsqueeze(2)
@@ -154,10 +154,10 @@ class Adversaries:
         inner = error * pull * s * (1.0 - s)
         weights, offsets = (self._torch.einsum("bvq,br->vqr", e, label_inputs) for e in (error * s, error))
         sharpness = (inner * wide).sum(0) * self.sharpness.sign()
-        return [sharpness, weights, offsets], (inner * scale * self._urgency).sum(2)
+        return [sharpness, weights, offsets], (inner * scale * self._inverse_balance).sum(2)
 
 
-class Game:
+class AdversarialTraining:
     """v predictors, their adversaries, and the step that moves both."""
 
     def __init__(
@@ -165,14 +165,14 @@ class Game:
     ) -> None:
         arrays = (data.X, data.y, data.indicators, data.seen, data.label_inputs)
         self._data = [torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
-        self._weight = torch.from_numpy(values.astype(np.float32))
+        self._adversary_weight = torch.from_numpy(values.astype(np.float32))
         self._settings = settings
         share = np.clip((data.indicators * data.seen).sum(0) / data.seen.sum(), 1e-6, 1.0 - 1e-6).astype(np.float32)
         self.predictors = Predictors(torch, data.X.shape[1], len(values), settings.hidden_units, rng)
         adversaries = Adversaries(torch, len(values), len(share), data.label_inputs.shape[1], share)
         self._adversaries = adversaries
-        self._mover = Adam(torch, self.predictors.tensors)
-        self._opponent = Adam(torch, adversaries.tensors)
+        self._predictor_adam = Adam(torch, self.predictors.tensors)
+        self._adversary_adam = Adam(torch, adversaries.tensors)
 
     def step(self, rows: Tensor, fade: float) -> None:
         """Move predictors and adversaries once, on the batch `rows`, with both rates times `fade`."""
@@ -182,15 +182,15 @@ class Game:
         own, against = self._adversaries.gradients(logits, *adversary_data)
         gradients = self._combine(X, hidden, slope, against)
         gradients[0].add_(self.predictors.inner, alpha=self._settings.weight_decay)
-        self._mover.step(gradients, self._settings.learning_rate * fade)
-        self._opponent.step(own, self._settings.adversary_learning_rate * fade)
+        self._predictor_adam.step(gradients, self._settings.learning_rate * fade)
+        self._adversary_adam.step(own, self._settings.adversary_learning_rate * fade)
 
     def _combine(self, X: Tensor, hidden: Tensor, slope: Tensor, against: Tensor) -> list[Tensor]:
         if not self._settings.projection:
-            return self.predictors.backward(X, hidden, slope - self._weight * against)
+            return self.predictors.backward(X, hidden, slope - self._adversary_weight * against)
         wanted = self.predictors.backward(X, hidden, slope)
         hostile = self.predictors.backward(X, hidden, against)
-        pulled = self.predictors.backward(X, hidden, self._weight * against)
+        pulled = self.predictors.backward(X, hidden, self._adversary_weight * against)
         free = self.predictors.project_out(wanted, hostile)
         return [gradient - pull for gradient, pull in zip(free, pulled, strict=True)]
 
@@ -210,7 +210,7 @@ def train(
     """
     torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
     rng = np.random.default_rng(seed)
-    game = Game(torch, data, values, settings, rng)
+    training = AdversarialTraining(torch, data, values, settings, rng)
     n = len(data.X)
     size = min(settings.batch_size, n)
     steps = settings.epochs * (n // size)
@@ -219,9 +219,9 @@ def train(
         # The rows left over by the last full batch differ from epoch to epoch.
         order = torch.from_numpy(rng.permutation(n)[: n // size * size])
         for rows in order.split(size):
-            # Rates that fall to zero let the game settle instead of circling.
-            game.step(rows, fade=0.5 * (1.0 + np.cos(np.pi * done / steps)))
+            # With rates that fall to zero, predictors and adversaries settle instead of moving in circles.
+            training.step(rows, fade=0.5 * (1.0 + np.cos(np.pi * done / steps)))
             done += 1
-    inner, inner_bias, outer, outer_bias = (t.numpy() for t in game.predictors.tensors)
+    inner, inner_bias, outer, outer_bias = (t.numpy() for t in training.predictors.tensors)
     v, h = outer.shape
     return inner.reshape(-1, v, h).transpose(1, 0, 2), inner_bias.reshape(v, h), outer, outer_bias

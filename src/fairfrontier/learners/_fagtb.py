@@ -17,10 +17,10 @@ from fairfrontier.learners._progress import track
 
 Vector = NDArray[np.float32]
 _PURPOSE = "FAGTB"
-# XGBoost walks only the entries that are present, so that indicator columns cost what their ones cost.
+# Above this share of zeros, zeros are handled as absent: XGBoost then visits only the other entries.
 _SPARSE_SHARE = 0.5
-# The steps of all rounds together for adversary_step="auto", and the longest step that is stable.
-_JOURNEY, _LONGEST_STEP = 9.0, 3.0
+# The sum of the steps of all rounds with adversary_step="auto", and the longest step that is stable.
+_SUM_OF_STEPS, _LONGEST_STEP = 9.0, 3.0
 
 
 def _sigmoid(x: Vector) -> Vector:
@@ -32,24 +32,25 @@ class _Adversaries:
     """Logistic adversaries of one model: one for each condition and indicator column.
 
     Each predicts an indicator s from the current score p = σ(F) as σ(a·p + b) and descends its *mean* loss once
-    a round, so that neither its step nor the weight depends on the number of rows.
+    per round, so that neither its step nor the weight depends on the number of rows.
     """
 
     def __init__(self, problem: FairProblem, step: float) -> None:
         indicators = problem.indicators()
-        # All rows in order need no gather; a slice says so.
-        everything = len(problem.y)
+        # A slice takes all rows without copying them.
+        n_rows = len(problem.y)
         self._rows: list[Any] = []
         self._target: list[Vector] = []
         for condition in problem.conditions:
-            rows = slice(None) if len(condition) == everything else condition
+            rows = slice(None) if len(condition) == n_rows else condition
             for column in indicators.T:
                 self._rows.append(rows)
                 self._target.append(np.ascontiguousarray(column[rows]))
         self._slope = [np.float32(0.0)] * len(self._rows)
         shares = [np.mean(target, dtype=np.float64) for target in self._target]
         self._intercept = [np.float32(np.log(share / (1.0 - share))) for share in shares]
-        # The derivative by the slope is var(s) times the bias: undone, a weight means the same for groups of any size.
+        # The derivative by the slope is var(s) times the bias. Divided by var(s), a weight means the same for groups of
+        # any size.
         self._step = [np.float32(min(step / balance(share), _LONGEST_STEP)) for share in shares]
 
     def gradient_and_update(self, p: Vector, curvature: Vector) -> Vector:
@@ -72,7 +73,7 @@ class _Adversaries:
 
 @dataclass(frozen=True)
 class BoosterCore:
-    """k boosted models in several XGBoost boosters, one output a model.
+    """k boosted models in several XGBoost boosters, one output per model.
 
     `index` (k, 2) tells the booster and the output of every model; `missing` is the value that the trees take as
     absent.
@@ -109,10 +110,10 @@ class FAGTB(FairLearner):
     Parameters
     ----------
     adversary_weight : float, default=4.0
-        The knob, λ: 0 is plain boosting, larger is fairer.
+        The knob, the parameter that trades accuracy for fairness, λ: 0 is plain boosting, larger is fairer.
     fairness : str, default="demographic_parity"
         Or "equal_opportunity", "predictive_equality", "equalized_odds": the adversary then sees the rows of one
-        label, or there is one adversary a label.
+        label, or there is one adversary per label.
     n_estimators : int, default=300
         Rounds of boosting.
     learning_rate : float, default=0.1
@@ -122,12 +123,12 @@ class FAGTB(FairLearner):
     min_child_weight : float, default=1.0
         Smallest sum of second derivatives in a leaf.
     adversary_step : float or "auto", default="auto"
-        Step of the adversary on its mean loss, once a round, between two groups of equal size; "auto":
+        Step of the adversary on its mean loss, once per round, between two groups of equal size; "auto":
         9 / n_estimators, which is 0.03 for 300 rounds. See Notes.
     max_bin : int, default=256
         Bins of a feature's histogram.
     n_jobs : int, default=None
-        Threads, each with some of the values of a grid; the result does not depend on it, to the bit.
+        Threads, each with some of the values of a grid; the result is the same to the last bit with any number.
     random_state : ignored
         The method draws nothing at random; the parameter is there so that all learners can be set alike.
 
@@ -152,11 +153,11 @@ class FAGTB(FairLearner):
 
     The step is small on purpose: the slope a is then in effect the sum of the biases of all rounds, and the trees
     follow it. "auto" holds the steps of all rounds together fixed, so that a λ hardly depends on their number.
-    Fairness rises with λ up to about 20, where the bias is gone; beyond that the decisions swing through fairness
-    and back a little. On Adult, steps of 0.1 and 1 gave FAUCs 0.004 and 0.009 lower on rows that were held out of
-    training, and with a step of 3 the decisions came to be those of the attribute at a λ of 26; Newton steps diverge.
+    Fairness rises with λ up to about 20, where the bias is 0; beyond that it changes its sign and comes back a
+    little. On Adult, steps of 0.1 and 1 gave FAUCs 0.004 and 0.009 lower on rows that were held out of training, and
+    with a step of 3 and λ = 26 the model came to predict the attribute itself; Newton steps diverge.
 
-    An attribute of more than two groups has one adversary a group, several attributes have their own; the losses
+    An attribute of more than two groups has one adversary per group, several attributes have their own; the losses
     add. `fit_grid` grows the trees of all values on one binned matrix; where most entries of X are zero (indicator
     columns) zeros are handled as absent entries, which gives the same splits on indicators in a fraction of the time.
 
@@ -240,7 +241,7 @@ class FAGTB(FairLearner):
             margin = booster.predict(data, output_margin=True, training=True).reshape(len(y), -1)
             for j, (value, opponent) in enumerate(zip(values, adversaries, strict=True)):
                 p = _sigmoid(margin[:, j] + prior)
-                # Certain rows would divide by nothing.
+                # Where p is 0 or 1 the second derivative is 0, and a leaf would divide by it.
                 np.maximum(p * (np.float32(1.0) - p), np.float32(1e-3), out=hessian[:, j])
                 gradient[:, j] = p - y - np.float32(value) * opponent.gradient_and_update(p, hessian[:, j])
             booster.boost(data, t, grad=gradient, hess=hessian)
@@ -250,12 +251,12 @@ class FAGTB(FairLearner):
         if isinstance(self.adversary_step, str):
             if self.adversary_step != "auto":
                 raise InvalidInputError(f"adversary_step must be a number or 'auto'; got {self.adversary_step!r}")
-            return _JOURNEY / self.n_estimators
+            return _SUM_OF_STEPS / self.n_estimators
         return number(self.adversary_step, parameter="adversary_step", low=0.0)
 
     def _parameters(self, outputs: int) -> dict[str, Any]:
         return {
-            "objective": "reg:squarederror",  # never evaluated: every round brings its own derivatives
+            "objective": "reg:squarederror",  # not used: every round gives its own derivatives
             "base_score": 0.0,
             "num_target": outputs,
             "tree_method": "hist",

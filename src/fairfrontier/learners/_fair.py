@@ -34,7 +34,7 @@ class FairProblem:
     """Checked training data: `X` (n, d), `y` in {0, 1} (n,), the attributes, and the measure's conditions.
 
     `conditions` are the row indices on which the measure compares groups: all rows for demographic parity, the
-    rows of a label for equal opportunity, one set a label for equalized odds.
+    rows of a label for equal opportunity, one set per label for equalized odds.
     """
 
     X: NDArray[Any]
@@ -43,7 +43,7 @@ class FairProblem:
     conditions: tuple[NDArray[np.intp], ...]
 
     def indicators(self) -> NDArray[np.float32]:
-        """Return what an adversary predicts (n, q): one column for two groups, one a group for more."""
+        """Return what an adversary predicts (n, q): one column for two groups, one per group for more."""
         columns = []
         for attribute in self.attributes:
             first = 1 if len(attribute.values) == 2 else 0
@@ -84,7 +84,7 @@ class FairGrid:
 
     @property
     def estimators(self) -> list[tuple[str, Any]]:
-        """Return (name, fitted learner) pairs, one a value."""
+        """Return (name, fitted learner) pairs, one per value."""
         return [(name, self._member(j)) for j, name in enumerate(self.names)]
 
     def _member(self, index: int) -> "FairLearner":
@@ -101,8 +101,8 @@ class FairGrid:
 class FairLearner(ClassifierMixin, BaseEstimator, ABC):
     """Base of the fair learners.
 
-    A subclass names its knob (the parameter that trades accuracy for fairness) and trains any number of values of
-    it at once in `_fit_values`.
+    A subclass names its knob (the parameter that trades accuracy for fairness) and trains models for any number of its
+    values together in `_fit_values`.
     """
 
     family: ClassVar[str]
@@ -135,7 +135,7 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Labels of two classes.
         sensitive_features : array-like, series, dataframe or dict
-            One value a row for each attribute. Not needed at prediction.
+            One value per row for each attribute. Not needed at prediction.
 
         Returns
         -------

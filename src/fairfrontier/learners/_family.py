@@ -1,4 +1,4 @@
-"""What the rest of the library sees of a collection of models: names, and one matrix of predictions."""
+"""Model families, as the rest of the library uses them: names, and one matrix of predictions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class ModelFamily(Protocol):
     """Fitted models that predict together.
 
     `names` (k,) are distinct and have the form ``family/name``; `predict_matrix` gives (n, k): scores of
-    class 1 in [0, 1], or values for regression. Where `is_randomized` is true the columns are *expected
-    decisions* of randomised classifiers: value them as they are (``threshold=None``), because a threshold
+    class 1 in [0, 1], or predicted numbers for regression. Where `is_randomized` is true the columns are *expected
+    decisions* of randomised classifiers: evaluate them as they are (``threshold=None``), because a threshold
     would turn each into another classifier.
     """
 
@@ -34,7 +34,7 @@ class ModelFamily(Protocol):
 
     @property
     def estimators(self) -> list[tuple[str, Any]]:
-        """Return (name, fitted estimator) pairs, one a column."""
+        """Return (name, fitted estimator) pairs, one per column."""
         ...
 
     def predict_matrix(self, X: Any) -> Matrix:

@@ -1,4 +1,4 @@
-"""Features, labels and seeds as the learners take them."""
+"""Check and convert features, labels and seeds for the learners."""
 
 from typing import Any
 
@@ -29,7 +29,7 @@ def features_and_labels(
     if kind != "binary" or len(classes) > 2:
         raise InvalidInputError(
             f"Only binary classification is supported. The type of the target is {kind}: y must have two "
-            f"classes; got {len(classes)}: merge classes, or fit one model a class"
+            f"classes; got {len(classes)}: merge classes, or fit one model per class"
         )
     if len(classes) < 2:
         raise InvalidInputError(

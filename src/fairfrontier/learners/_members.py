@@ -1,4 +1,4 @@
-"""Members of the zoo that the libraries do not have quite as needed."""
+"""Models of the zoo that adapt those of other libraries: few rows, any labels, the same result on any machine."""
 
 from typing import Any, Self
 
@@ -20,7 +20,7 @@ class _Neighbors:
     def kneighbors(self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True) -> Any:
         """Return distances and indices of the nearest rows."""
         wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        # Of rows at the same distance the threads decide which is taken.
+        # With several threads, which of two rows at the same distance is taken would depend on their timing.
         with threadpool_limits(limits=1):
             nearest: Any = super()
             return nearest.kneighbors(X, min(wanted, self.n_samples_fit_), return_distance)
@@ -52,7 +52,7 @@ class AnyTwoLabels(ClassifierMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the model to 0 and 1 in place of the labels in sorted order."""
+        """Fit the model to 0 and 1, which stand for the labels in sorted order."""
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         self.model_ = clone(self.model).fit(X, codes, sample_weight=sample_weight)
         return self
@@ -69,5 +69,5 @@ class AnyTwoLabels(ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.predict_proba(X), dtype=np.float64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likelier label (n,)."""
+        """Return the more probable label (n,)."""
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])

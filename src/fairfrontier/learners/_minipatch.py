@@ -23,7 +23,7 @@ from fairfrontier.learners._trees import PatchTree, TreeFamily, known_features
 
 # A fraction of a small data set would be too few rows to split on.
 _LEAST_ROWS = 64
-# Trees a task: small enough for the threads to finish together, and independent of n_jobs.
+# Trees per task: few enough for the threads to finish together; it does not depend on n_jobs.
 _TREES_PER_TASK = 50
 
 
@@ -143,9 +143,9 @@ class MinipatchTrees(ClassifierMixin, _Minipatch):
     min_samples_leaf : int, default=5
         Fewest patch rows in a leaf.
     n_jobs : int, default=None
-        Threads; the result does not depend on it, to the bit.
+        Threads; the result is the same to the last bit with any number.
     random_state : int, RandomState, Generator or None, default=None
-        Seed. Every tree has its own stream.
+        Seed. Every tree has random numbers of its own.
 
     Attributes
     ----------
@@ -159,7 +159,7 @@ class MinipatchTrees(ClassifierMixin, _Minipatch):
     Notes
     -----
     Yao and Allen (2020) grow each learner on a *minipatch*, a small subset of both rows and features. The
-    trees are weak and diverse; FairStacks weighs them (`predict_matrix`), while `predict_proba` of this
+    trees are weak and diverse; FairStacks gives each a weight (`predict_matrix`), while `predict_proba` of this
     estimator is their plain average.
 
     Examples

@@ -1,4 +1,4 @@
-"""Progress of long fits: a bar on a terminal, silence everywhere else."""
+"""Progress of long fits: a bar on a terminal, nothing elsewhere."""
 
 import importlib.util
 import sys
@@ -13,7 +13,7 @@ _silent = ContextVar("_silent", default=False)
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Show no bars inside: for callers with a display of their own.
+    """Show no bars inside this context: for callers with a display of their own.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def silence() -> Iterator[None]:
 
 
 def track(items: Iterable[T], *, total: int, description: str) -> Iterator[T]:
-    """Yield from `items`; show a bar when standard error is a terminal, rich is installed and nobody asked for silence.
+    """Yield from `items`; show a bar if standard error is a terminal, rich is installed and no `silence` is in effect.
 
     Examples
     --------

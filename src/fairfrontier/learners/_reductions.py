@@ -45,8 +45,8 @@ class Mixture:
     def expected_decision(self, X: NDArray[Any]) -> NDArray[np.float64]:
         """Return the probability (n,) that the decision is 1."""
         total = np.zeros(len(X))
-        for predictor, weight in zip(self.predictors, self.weights, strict=True):
-            total += weight * predictor.predict(X)
+        for predictor, probability in zip(self.predictors, self.weights, strict=True):
+            total += probability * predictor.predict(X)
         return np.clip(total, 0.0, 1.0)
 
 
@@ -74,7 +74,8 @@ class Reductions(FairLearner):
     Parameters
     ----------
     bound : float, default=0.05
-        The knob: the largest allowed difference between a group's rate and the rate of all. Smaller is fairer.
+        The knob, the parameter that trades accuracy for fairness: the largest allowed difference between a group's
+        rate and the rate of all. Smaller is fairer.
     fairness : str, default="demographic_parity"
         Or "equal_opportunity", "predictive_equality", "equalized_odds".
     estimator : classifier, default=None
@@ -82,7 +83,7 @@ class Reductions(FairLearner):
     max_iter : int, default=50
         Most iterations of the exponentiated gradient.
     n_jobs : int, default=None
-        Processes, for `fit_grid`; the result does not depend on it, to the bit.
+        Processes, for `fit_grid`; the result is the same to the last bit with any number.
     random_state : int, RandomState, Generator or None, default=None
         Seed of `estimator`, and of `sample_decisions`.
 
@@ -97,9 +98,9 @@ class Reductions(FairLearner):
 
     Notes
     -----
-    The solution is a *randomised* classifier, a distribution over classifiers; its guarantee is about its
-    expectation. `predict_proba[:, 1]` is therefore the exact probability of decision 1, and the expected accuracy
-    and bias follow from it exactly, both being linear in the decisions:
+    The solution is a *randomised* classifier, a distribution over classifiers; its guarantee holds for its
+    expected decisions. `predict_proba[:, 1]` is therefore the exact probability of decision 1, and the expected
+    accuracy and bias follow from it exactly, both being linear in the decisions:
     ``tradeoff_points(y, grid.predict_matrix(X), sensitive_features=s, threshold=None)``. `predict` is the more
     probable decision, which is another, deterministic classifier without the guarantee; `sample_decisions`
     draws from the randomised one.
@@ -156,7 +157,7 @@ class Reductions(FairLearner):
         return cast(MixtureCore, self.core_).mixtures[0].iterations
 
     def sample_decisions(self, X: Any, *, random_state: Any = None) -> NDArray[Any]:
-        """Draw one decision (n,) a row from the randomised classifier.
+        """Draw one decision per row (n,) from the randomised classifier.
 
         Parameters
         ----------
@@ -180,7 +181,7 @@ class Reductions(FairLearner):
             # Scaling once is the same as scaling inside every one of the hundreds of fits.
             scaler = StandardScaler().fit(X)
             X = scaler.transform(X).astype(np.float32)
-            # Single precision and a loose tolerance: the method asks for an approximate best response only.
+            # Single precision and a loose tolerance: the method needs an approximate best response only.
             oracle = LogisticRegression(tol=1e-3, max_iter=1000)
         oracle = _seeded(oracle, self.random_state)
         moment = getattr(reductions, _MOMENTS[self.fairness])
@@ -204,7 +205,7 @@ def _solve(
 ) -> Mixture:
     # The order of a sum in BLAS depends on its number of threads, and with it the last bits of the model.
     with threadpool_limits(limits=1, user_api="blas"), warnings.catch_warnings():
-        # Fairlearn's own use of pandas, which nobody who calls it can change.
+        # These warnings are about Fairlearn's own use of pandas, which a caller cannot change.
         warnings.filterwarnings("ignore", message="Setting (a value on a Series via|an item of incompatible dtype)")
         model = method(clone(oracle), moment(difference_bound=float(bound)), max_iter=max_iter)
         model.fit(X, y.astype(int), sensitive_features=group)
@@ -215,7 +216,7 @@ def _solve(
 
 
 def _crossed(problem: FairProblem) -> NDArray[np.intp]:
-    """Return one group code a row: several attributes are crossed."""
+    """Return one group code per row; several attributes are crossed."""
     code = np.zeros(len(problem.y), dtype=np.intp)
     for attribute in problem.attributes:
         code = code * len(attribute.values) + attribute.codes
@@ -223,9 +224,9 @@ def _crossed(problem: FairProblem) -> NDArray[np.intp]:
 
 
 def _seeded(oracle: Any, random_state: Any) -> Any:
-    """Return a clone whose open `random_state` parameters have a seed."""
+    """Return a clone in which `random_state` parameters that were None have a seed."""
     oracle = clone(oracle)
     seed = int(seed_sequence(random_state).generate_state(1)[0] >> 1)
     names = [name for name in oracle.get_params() if name == "random_state" or name.endswith("__random_state")]
-    open_names = {name: seed for name in names if oracle.get_params()[name] is None}
-    return oracle.set_params(**open_names)
+    without_seed = {name: seed for name in names if oracle.get_params()[name] is None}
+    return oracle.set_params(**without_seed)

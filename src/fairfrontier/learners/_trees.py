@@ -44,7 +44,7 @@ class TreeFamily:
     Parameters
     ----------
     names : tuple of str
-        One name a tree, ``family/name``.
+        One name per tree, ``family/name``.
     trees : tuple of PatchTree
         The trees.
     n_features : int
@@ -56,7 +56,7 @@ class TreeFamily:
     feature_names : tuple of str or None
         The columns that the trees were grown on, in order; None where they had no names.
     allow_nan : bool
-        Whether the trees know where to send a missing value.
+        Whether the trees were grown so that they take missing values.
     """
 
     names: tuple[str, ...]
@@ -86,7 +86,7 @@ class TreeFamily:
             raise InvalidInputError(
                 f"X must have {self.n_features} features, as the trees were grown on; got {rows.shape[1]}"
             )
-        # A patch is a few whole columns, which lie together in Fortran order only.
+        # A patch is a few whole columns; in Fortran order each of them is contiguous in memory.
         rows_by_column = np.asfortranarray(rows) if self.trees[0].columns is not None else rows
         matrix = np.empty((len(rows), len(self.trees)), dtype=np.float32, order="F")
 
@@ -105,8 +105,8 @@ class TreeFamily:
         for known, name in zip_longest(self.feature_names, given):
             if name != known:
                 raise InvalidInputError(
-                    f"X must have the columns that the trees were grown on, in their order; where {known!r} was, "
-                    f"{name!r} came: pass X[list(family.feature_names)]"
+                    f"X must have the columns that the trees were grown on, in their order; got {name!r} in "
+                    f"place of {known!r}: pass X[list(family.feature_names)]"
                 )
 
 
@@ -218,11 +218,13 @@ def known_features(estimator: Any) -> tuple[str, ...] | None:
 def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:
     every = np.arange(forest.n_features_in_)
     columns = getattr(forest, "estimators_features_", [every] * len(forest.estimators_))
-    some = any(not np.array_equal(c, every) for c in columns)
+    some_see_a_part = any(not np.array_equal(c, every) for c in columns)
     for model, seen in zip(forest.estimators_, columns, strict=True):
         if not hasattr(model, "tree_"):
             raise InvalidInputError(f"forest must hold decision trees; got a {type(model).__name__} in it")
-        yield PatchTree(model.tree_, np.asarray(seen, dtype=np.intp) if some else None, _node_values(model, classify))
+        yield PatchTree(
+            model.tree_, np.asarray(seen, dtype=np.intp) if some_see_a_part else None, _node_values(model, classify)
+        )
 
 
 def _node_values(model: Any, classify: bool) -> NDArray[np.float32]:
@@ -231,5 +233,5 @@ def _node_values(model: Any, classify: bool) -> NDArray[np.float32]:
         return np.ascontiguousarray(value[:, 0], dtype=np.float32)
     if value.shape[1] == 2:
         return np.asarray(value[:, 1] / value.sum(axis=1), dtype=np.float32)
-    # A bagged tree whose sample had one class knows only that class, coded 0 or 1.
+    # A bagged tree whose sample had one class only knows that class, coded 0 or 1.
     return np.full(len(value), float(model.classes_[0]), dtype=np.float32)

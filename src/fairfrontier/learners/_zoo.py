@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
-from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.ensemble import (
@@ -29,6 +28,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._extras import require
+from fairfrontier._scores import classes_of, positive_scores
 from fairfrontier._validation import column
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
@@ -53,15 +53,15 @@ def classifier_zoo(*, random_state: Any = 0, xgboost: bool = True) -> list[tuple
     Parameters
     ----------
     random_state : int, RandomState, Generator or None, default=0
-        Seed of the models that draw at random.
+        Seed of the models that use random numbers.
     xgboost : bool, default=True
         Include XGBoost (extra `learners`); False leaves eleven from scikit-learn.
 
     Returns
     -------
     list of (str, estimator)
-        As `StackingClassifier` takes them; names are ``classifiers/…``. Models that need comparable
-        features scale them. Each uses one thread; `fit_models` fits several at once.
+        As `StackingClassifier` takes them; names are ``classifiers/…``. Models that need features of
+        one scale standardise them. Each uses one thread; `fit_models` fits several at once.
 
     Examples
     --------
@@ -186,14 +186,11 @@ class FittedModels:
     def predict_matrix(self, X: Any) -> Matrix:
         """Return the score of class 1, or the predicted value, of every model: (n, k), float64."""
         with threadpool_limits(limits=1, user_api="blas"):
-            columns = [_prediction(model, X) for _, model in self.estimators]
+            columns = [
+                positive_scores(model, X, classes=classes_of(model) if is_classifier(model) else None, name=name)
+                for name, model in self.estimators
+            ]
         return np.asfortranarray(np.column_stack(columns))
-
-
-def _prediction(model: Any, X: Any) -> NDArray[np.float64]:
-    if is_classifier(model):
-        return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
-    return np.asarray(model.predict(X), dtype=np.float64)
 
 
 def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = None) -> FittedModels:
@@ -202,14 +199,14 @@ def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = N
     Parameters
     ----------
     estimators : list of (str, estimator)
-        For instance `classifier_zoo()`. Classifiers must have `predict_proba`; a name without ``/`` is put
-        in the family ``models``.
+        For instance `classifier_zoo()`. Classifiers must have `predict_proba`; a model whose name has no
+        ``/`` is put in the family ``models``.
     X : array-like or dataframe of shape (n, d)
         Training rows.
     y : array-like of shape (n,)
         Labels of two classes, or a numeric target.
     n_jobs : int, default=None
-        Processes; the result does not depend on it, to the bit.
+        Processes; the result is the same to the last bit with any number.
 
     Returns
     -------
@@ -238,7 +235,7 @@ def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = N
                 "not: wrap it in CalibratedClassifierCV"
             )
     _check_classes([name for name, model in pairs if is_classifier(model)], y)
-    # Largest first would be quicker, but in the given order the bar tells what it is waiting for.
+    # The largest first would be quicker, but in the given order the progress bar is easier to understand.
     jobs = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_one)(clone(m), X, y) for _, m in pairs)
     fitted = list(track(jobs, total=len(pairs), description="Fitting models"))
     return FittedModels([(name, model) for (name, _), model in zip(pairs, fitted, strict=True)])
@@ -249,7 +246,7 @@ def _check_classes(classifiers: list[str], y: Any) -> None:
     if len(classes) != 2:
         raise InvalidInputError(
             f"y must have two classes for the classifier {classifiers[0]!r}; got {len(classes)}: "
-            + ("merge classes, or fit one model a class" if len(classes) > 2 else "fit on rows in which both occur")
+            + ("merge classes, or fit one model per class" if len(classes) > 2 else "fit on rows in which both occur")
         )
 
 

@@ -1,6 +1,6 @@
 """The base models of a stack: fitting them, and their predictions as one matrix."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import narwhals as nw
@@ -8,11 +8,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import has_fit_parameter
 
 from fairfrontier._columns import is_frame
+from fairfrontier._scores import check_finite, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._folds import train_test
@@ -23,19 +24,14 @@ PREFIT = "prefit"
 
 def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
     """Return the (name, estimator) pairs of a stack after checking them."""
-    advice = "estimators must be a non-empty list of (name, estimator) pairs, or 'precomputed'"
-    if not isinstance(estimators, Sequence) or isinstance(estimators, str) or not estimators:
-        raise InvalidInputError(f"{advice}; got {estimators!r}")
-    for pair in estimators:
-        if not (isinstance(pair, (tuple, list)) and len(pair) == 2 and isinstance(pair[0], str)):
-            raise InvalidInputError(f"{advice}; got the element {pair!r}")
-        if not hasattr(pair[1], "predict"):
-            raise InvalidInputError(f"estimators must have predict; {pair[0]!r} is {pair[1]!r}")
-    names = [name for name, _ in estimators]
-    repeated = {name for name in names if names.count(name) > 1}
-    if repeated:
-        raise InvalidInputError(f"estimators must have distinct names; got {sorted(repeated)[0]!r} more than once")
-    return [(name, model) for name, model in estimators]
+    expected = "a non-empty list of (name, estimator) pairs, or 'precomputed'"
+    if isinstance(estimators, Mapping):
+        raise InvalidInputError(f"estimators must be {expected}; got a dict: pass list(estimators.items())")
+    models = named_models(estimators, expected=expected)
+    for name, model in models:
+        if not hasattr(model, "predict"):
+            raise InvalidInputError(f"estimators must have predict; {name!r} is {model!r}")
+    return models
 
 
 def as_rows(X: Any) -> Any:
@@ -48,8 +44,8 @@ def as_rows(X: Any) -> Any:
         X = np.asarray(X)
     if getattr(X, "ndim", 2) != 2:
         raise InvalidInputError(
-            f"X must be 2-D, a row a person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) is "
-            "one row, X.reshape(-1, 1) one feature"
+            f"X must be 2-D, one row per person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) "
+            "is one row, X.reshape(-1, 1) one feature"
         )
     return X
 
@@ -63,6 +59,10 @@ def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[
     """Return names of `k` columns of predictions: as given, else those of the dataframe, else numbered."""
     if isinstance(estimators, str):
         return tuple(names) if names is not None else numbered(k)
+    if not isinstance(estimators, Iterable):
+        raise InvalidInputError(
+            f"estimators must be 'precomputed' or the names of the columns of X; got {estimators!r}"
+        )
     given = tuple(str(one[0] if isinstance(one, (tuple, list)) else one) for one in estimators)
     if len(given) != k:
         raise InvalidInputError(f"X must have one column for each of the {len(given)} names in estimators; got {k}")
@@ -79,40 +79,12 @@ def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
         raise InvalidInputError(f"X must hold the predictions of the base models alone; {unknown[0]!r} is none of them")
 
 
-def check_finite(H: NDArray[Any], names: Sequence[str]) -> None:
-    """Raise if a prediction is not a finite number, and name its model."""
-    if np.isfinite(H).all():
-        return
-    row, model = np.argwhere(~np.isfinite(H))[0]
-    raise InvalidInputError(
-        f"predictions must have no NaN or inf; got {H[row, model]} of model {names[model]!r} at row {row}: "
-        "drop these rows or impute them"
-    )
-
-
-def scores(model: Any, X: Any, *, classes: NDArray[Any] | None, name: str) -> FloatArray:
-    """Return a model's score of the positive class, or its prediction for regression (`classes` None)."""
-    if classes is None or not is_classifier(model):
-        return np.asarray(model.predict(X), dtype=np.float64)
-    own = getattr(model, "classes_", classes)
-    if len(own) != 2 or not np.array_equal(own, classes):
-        raise InvalidInputError(
-            f"estimators must have the classes of y, {classes.tolist()}; "
-            f"{name!r} was fitted to {np.asarray(own).tolist()}"
-        )
-    if hasattr(model, "predict_proba"):
-        return np.asarray(model.predict_proba(X), dtype=np.float64)[:, 1]
-    if hasattr(model, "decision_function"):
-        return np.asarray(model.decision_function(X), dtype=np.float64)
-    return np.asarray(model.predict(X) == classes[1], dtype=np.float64)
-
-
 def predict_matrix(
     models: Sequence[tuple[str, Any]], X: Any, *, classes: NDArray[Any] | None, n_jobs: int | None = None
 ) -> FloatArray:
     """Return the predictions of fitted models as one matrix (n, k)."""
     columns = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(scores)(model, X, classes=classes, name=name) for name, model in models
+        delayed(positive_scores)(model, X, classes=classes, name=name, for_stack=True) for name, model in models
     )
     matrix = np.stack(columns, axis=1)
     check_finite(matrix, [name for name, _ in models])
@@ -150,9 +122,9 @@ def out_of_fold_matrix(
     return matrix
 
 
-def check_sample_weight(models: Sequence[tuple[str, Any]], weight: FloatArray | None) -> None:
-    """Raise if weights are given and a base model does not take them."""
-    if weight is None:
+def check_sample_weight(models: Sequence[tuple[str, Any]], sample_weight: FloatArray | None) -> None:
+    """Raise if weights of rows are given and a base model does not take them."""
+    if sample_weight is None:
         return
     for name, model in models:
         if not has_fit_parameter(model, "sample_weight"):
@@ -178,6 +150,6 @@ def _fit_predict(
     name: str,
 ) -> FloatArray:
     train, test = split
-    weight = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, rows_of(X, train), y[train], weight)
-    return scores(fitted, rows_of(X, test), classes=classes, name=name)
+    of_train = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
+    return positive_scores(fitted, rows_of(X, test), classes=classes, name=name, for_stack=True)

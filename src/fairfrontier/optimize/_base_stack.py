@@ -16,6 +16,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
+from fairfrontier._scores import check_finite
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
@@ -95,7 +96,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        if not isinstance(self.estimators, str):
+        if isinstance(self.estimators, (list, tuple)):  # anything else is refused by fit
             models = [pair[1] for pair in self.estimators if isinstance(pair, (tuple, list)) and len(pair) == 2]
             inputs = [get_tags(model).input_tags for model in models if isinstance(model, BaseEstimator)]
             tags.input_tags.sparse = bool(inputs) and all(one.sparse for one in inputs)
@@ -344,7 +345,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         elif not self._has_names:
             preds = replace(preds, named=False)
         H = preds.aligned(self.names_).matrix
-        base.check_finite(H, self.names_)
+        check_finite(H, self.names_)
         return np.asarray(H)
 
     def _fit_path(self, data: StackRows, rows: Rows | None) -> None:

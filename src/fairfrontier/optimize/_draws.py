@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,30 @@ import numpy as np
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 
+MINIMUM_SECRET = 16
 _BLOCK = 64  # bytes of a block of SHA-256
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Which model decides on a record, and why.
+
+    Attributes
+    ----------
+    id : object
+        The record's id.
+    number : float
+        The keyed number of the id, in [0, 1).
+    model : str
+        The model that decides.
+    interval : tuple of float
+        The model's part [low, high) of [0, 1), in which the number lies.
+    """
+
+    id: Any
+    number: float
+    model: str
+    interval: tuple[float, float]
 
 
 class Key:
@@ -66,3 +90,15 @@ def encode_id(id: Any) -> bytes:
     raise InvalidInputError(
         f"ids must be str, int or bytes; got {id!r} of type {type(id).__name__}: use the record's key in its database"
     )
+
+
+def secret_bytes(secret: Any) -> bytes:
+    """Return the bytes of a secret after checking that it is long enough."""
+    if not isinstance(secret, (bytes, str)):
+        raise InvalidInputError(f"secret must be bytes or str; got {type(secret).__name__}")
+    raw = secret.encode() if isinstance(secret, str) else secret
+    if len(raw) < MINIMUM_SECRET:
+        raise InvalidInputError(
+            f"secret must have at least {MINIMUM_SECRET} bytes; got {len(raw)}: make one with secrets.token_bytes(32)"
+        )
+    return raw

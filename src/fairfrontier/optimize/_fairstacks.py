@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier import _validation as validate
+from fairfrontier._scores import positive_labels
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
@@ -136,11 +137,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
 
     def _target(self, y: Any) -> NDArray[Any]:
         """Return y as booleans, True for the second class of the fit."""
-        values = validate.column(y, parameter="y")
-        for value in np.unique(values):
-            if value not in self.classes_:
-                raise InvalidInputError(f"y must have the classes of the fit, {self.classes_.tolist()}; got {value!r}")
-        return np.asarray(values == self.classes_[1])
+        return positive_labels(y, self.classes_)
 
     def _base_classes(self) -> NDArray[Any] | None:
         return self.classes_

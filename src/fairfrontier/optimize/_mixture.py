@@ -1,47 +1,24 @@
 """A randomised model whose every draw can be replayed.
 
-A point of TAFI, or of the signed hull, is a lottery over models. Here the lottery is keyed: which model decides on a
-record follows from the record's id and a secret, so that the same record always meets the same model, nobody without
-the secret can foresee or choose the outcome, and an auditor who has it can replay any single decision.
+A point of TAFI, or of the signed hull, is a random choice between models. Here the choice is keyed: which model decides
+on a record follows from the record's id and a secret. The same record always meets the same model, nobody without the
+secret can foresee or choose the outcome, and an auditor who has the secret can replay any single decision.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._scores import check_own_classes, classes_of, named_models, positive_labels, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
-from fairfrontier.identify._points import TradeoffPoints, points_from_rates, tradeoff_points
-from fairfrontier.optimize._draws import Key, encode_id
-
-MINIMUM_SECRET = 16
-
-
-@dataclass(frozen=True)
-class Draw:
-    """Which model decides on a record, and why.
-
-    Attributes
-    ----------
-    id : object
-        The record's id.
-    number : float
-        The keyed number of the id, in [0, 1).
-    model : str
-        The model that decides.
-    interval : tuple of float
-        The model's part [low, high) of [0, 1), in which the number lies.
-    """
-
-    id: Any
-    number: float
-    model: str
-    interval: tuple[float, float]
+from fairfrontier.identify._points import CONSTANT, TradeoffPoints, points_from_rates, tradeoff_points
+from fairfrontier.optimize._draws import Draw, Key, encode_id, secret_bytes
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +28,9 @@ class MixtureReport:
     Attributes
     ----------
     expected_accuracy, expected_fairness : float
-        Averages over all possible draws on these rows: those of the lottery itself.
+        The average over all possible draws on these rows: what the mixture promises.
     realised_accuracy, realised_fairness : float
-        Those of the draws that these ids and this secret gave.
+        What the draws of these ids under this secret gave.
     probability : ndarray of shape (k,)
         The probability of each model.
     share : ndarray of shape (k,)
@@ -76,7 +53,7 @@ class RandomizedMixture:
 
     Parameters
     ----------
-    estimators : list of (name, fitted estimator)
+    estimators : list of (name, fitted estimator), or dict of them by name
         The models. An estimator may be None for a constant model: then `constants` has its decision.
     probabilities : array-like of shape (k,)
         The probability of each model; they sum to 1.
@@ -84,9 +61,16 @@ class RandomizedMixture:
         The key, at least 16 bytes (text counts in UTF-8). Whoever has it can foresee every draw. It is not shown in
         `repr`, and a pickled or saved mixture contains it: store it like a password.
     constants : dict of str to int, optional
-        The decision of each model that is None in `estimators`.
+        The decision of each model that is None in `estimators`: 1 for the second of the two classes, 0 for the first.
     threshold : float
-        A score above it is decision 1, for models with `predict_proba`.
+        A score above it is decision 1, for models with `predict_proba`. A model without it decides by its `predict`.
+    classes : array-like of length 2, optional
+        The two classes in sorted order. None: those of the models; 0 and 1 if no model names its own.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The classes in which `predict` answers.
 
     Notes
     -----
@@ -113,22 +97,96 @@ class RandomizedMixture:
 
     def __init__(
         self,
-        estimators: Sequence[tuple[str, Any]],
+        estimators: Sequence[tuple[str, Any]] | Mapping[str, Any],
         probabilities: Any,
         *,
         secret: bytes | str,
         constants: dict[str, int] | None = None,
         threshold: float = 0.5,
+        classes: Any = None,
     ) -> None:
         # No scikit-learn base class: its representations show every parameter, and one of these is a secret.
-        self.estimators = [(str(name), model) for name, model in estimators]
+        self.estimators = named_models(estimators, expected="a non-empty list of (name, fitted estimator) pairs")
         self.names = tuple(name for name, _ in self.estimators)
         self.probabilities = _probabilities(probabilities, len(self.names))
         self.constants = _constants(self.estimators, constants)
         self.threshold = validate.number(threshold, parameter="threshold")
+        self.classes = None if classes is None else _two_classes(classes)
         self._ends = np.cumsum(self.probabilities)
         self._ends[-1] = 1.0
-        self._key = Key(_secret(secret))
+        self._key = Key(secret_bytes(secret))
+        self._check_models()
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The two classes in sorted order; the second is decision 1."""
+        given = vars(self).get("classes")  # absent in a mixture that an earlier version saved
+        return _common_classes(self.estimators) if given is None else np.asarray(given)
+
+    def _check_models(self) -> None:
+        for name, model in self.estimators:
+            if model is not None and not hasattr(model, "predict"):
+                raise InvalidInputError(f"estimators must have predict, or be None; {name!r} is {model!r}")
+            check_own_classes(model, self.classes_, name)
+
+    @classmethod
+    def from_points(
+        cls,
+        points: TradeoffPoints,
+        estimators: Sequence[tuple[str, Any]] | Mapping[str, Any],
+        *,
+        min_fairness: float,
+        secret: bytes | str,
+        interpolate: bool | Literal["signed"] = "signed",
+        constants: dict[str, int] | None = None,
+        threshold: float = 0.5,
+    ) -> "RandomizedMixture":
+        """Return the best mixture of given fairness from the points of the models.
+
+        Parameters
+        ----------
+        points : TradeoffPoints
+            Accuracy and fairness of the models.
+        estimators : list of (name, fitted estimator), or dict of them by name
+            The models of the points, found by their names. The constant model need not be given: the points say what it
+            decides.
+        min_fairness : float
+            The fairness that the mixture must have in expectation, in [0, 1].
+        secret, threshold
+            As in the class.
+        interpolate : {"signed", True, False}
+            Which curve: the signed hull, TAFI, or the step curve, on which the mixture is a single model.
+        constants : dict of str to int, optional
+            As in the class. Needed only where the points do not say what the constant model decides: with a function as
+            the measure of fairness.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairfrontier import tradeoff_points
+        >>> from sklearn.tree import DecisionTreeClassifier
+        >>> X, sex = np.array([[0.0], [1.0], [0.0], [1.0], [1.0], [1.0]]), ["f", "f", "f", "m", "m", "m"]
+        >>> y = np.array(["no", "yes", "no", "yes", "yes", "yes"])
+        >>> model = DecisionTreeClassifier().fit(X, y)
+        >>> points = tradeoff_points(y, {"tree": model.predict_proba(X)[:, 1]}, sensitive_features=sex)
+        >>> mixture = RandomizedMixture.from_points(
+        ...     points, {"tree": model}, min_fairness=0.5, secret="correct horse battery"
+        ... )
+        >>> mixture
+        RandomizedMixture({'tree': 0.75, 'constant': 0.25}, secret=<hidden>)
+        >>> mixture.predict([[0.0], [0.0]], ids=["ann", "eve"])
+        array(['no', 'yes'], dtype='<U3')
+        """
+        models = dict(named_models(estimators, expected="a non-empty list of (name, fitted estimator) pairs"))
+        decided = {**_constant_decision(points), **(constants or {})}
+        ordered = [(name, models.get(name)) for name in points.names]
+        chosen, chance = _at_level(points.frontier(interpolate), ordered, min_fairness)
+        for name, _ in chosen:
+            if name not in models and name != CONSTANT:
+                raise InvalidInputError(f"estimators must hold the model {name!r} of the points; got {list(models)}")
+        # Of all given models: those that are chosen may be the constant alone, which has no classes.
+        classes = _common_classes(list(models.items()))
+        return cls(chosen, chance, secret=secret, constants=decided, threshold=threshold, classes=classes)
 
     @classmethod
     def from_curve(
@@ -141,7 +199,7 @@ class RandomizedMixture:
         constants: dict[str, int] | None = None,
         threshold: float = 0.5,
     ) -> "RandomizedMixture":
-        """Return the mixture at a point of a curve.
+        """Return the mixture at a point of a curve; `from_points` is simpler where the points are at hand.
 
         Parameters
         ----------
@@ -153,23 +211,13 @@ class RandomizedMixture:
         min_fairness : float
             The fairness that the mixture must have in expectation, in [0, 1].
         secret, constants, threshold
-            As in the class. Without `constants` a model that is None decides 0.
+            As in the class. A curve does not say what the constant model decides, so `constants` must, wherever a model
+            that is None has a part in the mixture.
         """
-        level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
-        if level > curve.fairness[-1]:
-            raise InfeasibleError(
-                f"min_fairness={level:g} is above the fairness of the fairest mixture, {curve.fairness[-1]:g}; ask for "
-                "at most that, or add the constant model"
-            )
-        models, chance = _at(curve, level)
-        if models.max() >= len(estimators):
-            raise InvalidInputError(
-                f"estimators must hold every model of the points, at least {models.max() + 1}; got {len(estimators)}: "
-                "the constant model is ('constant', None)"
-            )
-        chosen = [tuple(estimators[i]) for i in models]
-        absent = {name: 0 for name, model in chosen if model is None}
-        return cls(chosen, chance, secret=secret, constants={**absent, **(constants or {})}, threshold=threshold)
+        models = named_models(estimators, expected="a non-empty list of (name, fitted estimator) pairs")
+        chosen, chance = _at_level(curve, models, min_fairness)
+        classes = _common_classes(models)
+        return cls(chosen, chance, secret=secret, constants=constants, threshold=threshold, classes=classes)
 
     def __repr__(self) -> str:
         parts = zip(self.names, self.probabilities.tolist(), strict=True)
@@ -187,11 +235,11 @@ class RandomizedMixture:
         ends = np.concatenate([[0.0], self._ends])
         return Draw(id, float(number[0]), self.names[model], (float(ends[model]), float(ends[model + 1])))
 
-    def predict(self, X: Any, *, ids: Iterable[Any]) -> NDArray[np.intp]:
-        """Return 0/1 decisions, each by the model that its id draws."""
+    def predict(self, X: Any, *, ids: Iterable[Any]) -> NDArray[Any]:
+        """Return the predicted classes, each decided by the model that the row's id draws."""
         model = self.draw(ids)
         decisions = self._decisions(X, len(model), np.unique(model))
-        return decisions[np.arange(len(model)), model]
+        return np.asarray(self.classes_[decisions[np.arange(len(model)), model]])
 
     def report(self, X: Any, y: Any, *, ids: Iterable[Any], sensitive_features: Any, **options: Any) -> MixtureReport:
         """Return expected and realised accuracy and fairness on given rows.
@@ -212,7 +260,8 @@ class RandomizedMixture:
         realised = decisions[np.arange(len(model)), model]
         columns = {f"model {j}": decisions[:, j] for j in range(decisions.shape[1])} | {"realised": realised}
         options = {"include_constant": False, **options}
-        points = tradeoff_points(y, columns, sensitive_features=sensitive_features, **options)
+        label = positive_labels(y, self.classes_, whose="of the models")
+        points = tradeoff_points(label, columns, sensitive_features=sensitive_features, **options)
         chance = np.append(self.probabilities, np.zeros(len(points) - len(self.probabilities)))
         expected = _expected(points, chance)
         return MixtureReport(
@@ -230,15 +279,13 @@ class RandomizedMixture:
         result = np.zeros((n_rows, len(self.estimators)), dtype=np.intp)
         for j in wanted:
             name, model = self.estimators[j]
-            values = np.full(n_rows, self.constants[name]) if model is None else self._decide(model, X)
-            validate.same_length(n_rows, **{f"predictions of {name!r}": len(values)})
-            result[:, j] = values
+            if model is None:
+                result[:, j] = self.constants[name]
+                continue
+            scores = positive_scores(model, X, classes=self.classes_, name=name)
+            validate.same_length(n_rows, **{f"predictions of {name!r}": len(scores)})
+            result[:, j] = scores > self.threshold
         return result
-
-    def _decide(self, model: Any, X: Any) -> NDArray[np.intp]:
-        if hasattr(model, "predict_proba"):
-            return np.asarray(model.predict_proba(X)[:, 1] > self.threshold, dtype=np.intp)
-        return np.asarray(np.asarray(model.predict(X)) > self.threshold, dtype=np.intp)
 
     def _models(self, numbers: FloatArray) -> IntArray:
         """Return the model whose part of [0, 1) each number lies in."""
@@ -257,25 +304,58 @@ def _probabilities(probabilities: Any, n_models: int) -> FloatArray:
     return np.asarray(chance / chance.sum())
 
 
+def _two_classes(classes: Any) -> NDArray[Any]:
+    values = validate.column(classes, parameter="classes")
+    if len(values) != 2 or not values[0] < values[1]:
+        raise InvalidInputError(f"classes must be two classes in sorted order; got {values.tolist()}")
+    return values
+
+
 def _constants(estimators: Sequence[tuple[str, Any]], constants: dict[str, int] | None) -> dict[str, int]:
     given = dict(constants or {})
     for name, model in estimators:
         if model is None and given.get(name) not in (0, 1):
             raise InvalidInputError(
-                f"constants[{name!r}] must be 0 or 1, the decision of the model that is None; got {given.get(name)!r}"
+                f"constants[{name!r}] must be 0 or 1, the decision of the model that is None; got {given.get(name)!r}: "
+                "RandomizedMixture.from_points reads it from the points"
             )
     return given
 
 
-def _secret(secret: Any) -> bytes:
-    if not isinstance(secret, (bytes, str)):
-        raise InvalidInputError(f"secret must be bytes or str; got {type(secret).__name__}")
-    raw = secret.encode() if isinstance(secret, str) else secret
-    if len(raw) < MINIMUM_SECRET:
-        raise InvalidInputError(
-            f"secret must have at least {MINIMUM_SECRET} bytes; got {len(raw)}: make one with secrets.token_bytes(32)"
+def _common_classes(estimators: Sequence[tuple[str, Any]]) -> NDArray[Any]:
+    """Return the classes of the first model that names its own; 0 and 1 if there is none."""
+    known = (model for _, model in estimators if getattr(model, "classes_", None) is not None)
+    return classes_of(next(known, None))
+
+
+def _constant_decision(points: TradeoffPoints) -> dict[str, int]:
+    """Return what the constant model of the points decides, by its name; nothing where they do not say it."""
+    if CONSTANT not in points.names:
+        return {}
+    rates = points.rates[points.names.index(CONSTANT)]
+    # A function of fairness gives its bias in place of rates: its one row set has the name of the function.
+    of_function = points.sets.names[0] == points.sets.attributes[0]
+    says = not of_function and rates[0] in (0.0, 1.0) and bool(np.all(rates == rates[0]))
+    return {CONSTANT: int(rates[0])} if says else {}
+
+
+def _at_level(
+    curve: TAFCurve, models: Sequence[tuple[str, Any]], min_fairness: float
+) -> tuple[list[tuple[str, Any]], FloatArray]:
+    """Return the models that a curve mixes at a level of fairness, and their probabilities."""
+    level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
+    if level > curve.fairness[-1]:
+        raise InfeasibleError(
+            f"min_fairness={level:g} is above the fairness of the fairest mixture, {curve.fairness[-1]:g}; ask for "
+            "at most that, or add the constant model"
         )
-    return raw
+    used, chance = _at(curve, level)
+    if used.max() >= len(models):
+        raise InvalidInputError(
+            f"estimators must hold every model of the points, at least {used.max() + 1}; got {len(models)}: "
+            "the constant model is ('constant', None)"
+        )
+    return [models[i] for i in used], chance
 
 
 def _at(curve: TAFCurve, level: float) -> tuple[IntArray, FloatArray]:
@@ -292,5 +372,5 @@ def _at(curve: TAFCurve, level: float) -> tuple[IntArray, FloatArray]:
 
 
 def _expected(points: TradeoffPoints, chance: FloatArray) -> TradeoffPoints:
-    """Return the lottery as a point: rates and accuracies that are averages over rows are averages over draws."""
+    """Return the mixture as one point: its expected rates and accuracy are averages of those of the models."""
     return points_from_rates((chance @ points.rates)[None], points.sets, np.array([chance @ points.accuracy]), ("",))

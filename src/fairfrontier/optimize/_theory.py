@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
+from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InvalidInputError
@@ -132,6 +133,14 @@ def _positive(**counts: Any) -> None:
             raise InvalidInputError(f"{parameter} must be a positive whole number; got {value!r}")
 
 
+def _check_classifier(model: Any) -> None:
+    if not isinstance(model, FairStacksClassifier):
+        raise InvalidInputError(
+            f"model must be a FairStacksClassifier, whose decisions are compared; got {type(model).__name__}"
+        )
+    check_is_fitted(model, "path_")
+
+
 @dataclass(frozen=True)
 class Certificate:
     """What can be said with confidence of a fitted stack on rows it has not seen.
@@ -189,6 +198,7 @@ def certify(
     probability 1 − δ; the bias of a pair of sets is off by at most the sum of two such terms.
     """
     number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    _check_classifier(model)
     rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
     label = contrasts.label[codes]
     decided = model._scores_of(rows.scores) > model.threshold
@@ -274,6 +284,7 @@ def score_decision_diagnostics(
     curvature ratio. Both ratios near each other along the path support it; the violations are what really happened.
     """
     number(bandwidth, parameter="bandwidth", low=0.0, strict=True)
+    _check_classifier(model)
     rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
     scores = model._path_scores(rows.scores)
     first, second = (contrasts.membership[s][codes] for s in contrasts.sets.pairs()[0])

@@ -12,7 +12,7 @@ from scipy.optimize import isotonic_regression
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.identify._frontier import TAFCurve
+from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
@@ -137,6 +137,25 @@ def honest_curve(chosen: TradeoffPoints, valued: TradeoffPoints) -> TAFCurve:
     if chosen.names != valued.names:
         raise InvalidInputError("valued must hold the same models as chosen, in the same order; their names differ")
     return _average([_choose(chosen, valued)])
+
+
+def honest_curve_of_bias(
+    chosen_accuracy: FloatArray, chosen_bias: FloatArray, accuracy: FloatArray, bias: FloatArray
+) -> TAFCurve:
+    """Return the curve of `honest_curve` from arrays, for a measure with one contrast.
+
+    Parameters
+    ----------
+    chosen_accuracy, chosen_bias : ndarray of shape (k,)
+        Accuracy and signed bias of the models on the rows that choose.
+    accuracy, bias : ndarray of shape (k,)
+        The same on the rows on which the choice is evaluated.
+    """
+    promised = np.clip(1.0 - np.abs(chosen_bias), 0.0, 1.0)
+    models = taf_curve(promised, chosen_accuracy).support
+    # Signed as when it was chosen: a bias that changes its sign is no shortfall. Without a bias there is none to keep.
+    gap = np.sign(chosen_bias[models]) * bias[models]
+    return _average([_Choice(models, promised[models], chosen_accuracy[models], 1.0 - gap, accuracy[models])])
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Tables as Markdown, CSV and LaTeX: our figures, the paper's beside them, and what bounds both."""
+"""Tables as Markdown, CSV and LaTeX: our figures, the paper's beside them, and the bounds of both."""
 
 import csv
 import io
@@ -16,14 +16,14 @@ LABELS = {
     "fauc": "FAUC",
     "fauci": "FAUCI",
     "fauc_signed": "Area under the signed hull",
-    "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, valued on the test split",
-    "fauc_single": "FAUC of our stacks without lots: each candidate one stack alone",
+    "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, evaluated on the test split",
+    "fauc_single": "FAUC of our stacks without randomising: each candidate one stack alone",
     "fauc_exp_mse": "FAUC with exp(−MSE) as accuracy",
     "max_accuracy": "Largest accuracy",
     "accuracy_95": "Accuracy at fairness 0.95",
     "accuracy_99": "Accuracy at fairness 0.99",
     "constant_accuracy": "Accuracy of the constant model",
-    "seconds": "CPU seconds besides training",
+    "seconds": "CPU seconds without training",
 }
 OUT_OF_REACH, BELOW_CONSTANT = "†", "‡"
 AWARE = "§"
@@ -133,7 +133,7 @@ def notes(summary: TableSummary) -> str:
     reading = (
         f"Mean (standard error) over splits: {count}. In brackets the paper's figure. Bold: the best row of those that "
         f"are not given the sensitive attribute at prediction, and the best of those that are ({AWARE}), where a row "
-        "has as many splits as any other; rows with fewer say so, and are no fair comparison. Weight: 80 % step. The "
+        "has as many splits as any other; rows with fewer say so and are not comparable. Weight: 80 % step. The "
         "constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is above the "
         "best accuracy of any candidate."
     )
@@ -181,8 +181,8 @@ def comparison_markdown(summary: TableSummary) -> str:
     return markdown_rows(rows) if rivals else ""
 
 
-def to_csv(summary: TableSummary) -> str:
-    """Return all figures of a table as CSV, one line for each method and task."""
+def table_csv(summary: TableSummary) -> str:
+    """Return all figures of a table as CSV, one line per method and task."""
     buffer = io.StringIO()
     header = ["table", "task", "method", "title", "aware", "applies", "splits", "failed"]
     header += [f"{figure}{suffix}" for figure in FIGURES for suffix in ("", "_se")]

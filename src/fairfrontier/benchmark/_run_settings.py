@@ -1,16 +1,16 @@
-"""How large the families and grids of a run are."""
+"""The sizes of a run: families, grids, rows."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """Sizes of a run; records of different settings never mix.
 
     Attributes
     ----------
     name : str
-        What records and caches are filed under.
+        The name under which records and predictions are kept.
     minipatch_trees, forest_trees : int
         Trees of the two tree families.
     zoo : tuple of str
@@ -20,7 +20,7 @@ class Settings:
     epochs, rounds, iterations : int
         Effort of adversarial debiasing, FAGTB and reductions.
     max_rows : int or None
-        Rows of a data set to use; None: all.
+        About how many rows of a data set to use; None: all.
     """
 
     name: str
@@ -34,21 +34,29 @@ class Settings:
     max_rows: int | None = None
 
 
-FULL = Settings("full")
-_FEW = ("logistic", "ridge", "naive_bayes", "tree", "hist_boosting")
-QUICK = Settings(
+FULL = RunSettings("full")
+_FEW_MODELS = ("logistic", "ridge", "naive_bayes", "tree", "hist_boosting")
+QUICK = RunSettings(
     "quick",
     minipatch_trees=100,
     forest_trees=50,
-    zoo=_FEW,
+    zoo=_FEW_MODELS,
     values=8,
     epochs=10,
     rounds=40,
     iterations=10,
     max_rows=6000,
 )
-# For tests: the whole machinery in seconds.
-TINY = Settings(
-    "tiny", minipatch_trees=20, forest_trees=10, zoo=_FEW[:4], values=6, epochs=2, rounds=5, iterations=3, max_rows=1200
+# For tests: everything runs in seconds.
+TINY = RunSettings(
+    "tiny",
+    minipatch_trees=20,
+    forest_trees=10,
+    zoo=_FEW_MODELS[:4],
+    values=6,
+    epochs=2,
+    rounds=5,
+    iterations=3,
+    max_rows=1200,
 )
 SETTINGS = {settings.name: settings for settings in (FULL, QUICK, TINY)}

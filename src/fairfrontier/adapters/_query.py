@@ -1,4 +1,4 @@
-"""What a reader of fitted models is given, and how it says no."""
+"""What readers of fitted models share: their input, their errors, and how they recognise types."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ Columns = dict[str, FloatArray]
 
 
 @dataclass(frozen=True, eq=False)
-class Request:
-    """The rows to predict, and what some models need besides.
+class ModelQuery:
+    """The rows to predict, and what else some models need.
 
     Attributes
     ----------
@@ -25,13 +25,13 @@ class Request:
     y : array-like of shape (n,) or None
         Labels, where they are known.
     sensitive_features : array-like, dict or dataframe, or None
-        What models with a threshold a group look at.
+        The groups, for models with one threshold per group.
     scores : bool
-        True: scores where a model has them. False: decisions, or the probability of decision 1 where it is drawn.
+        True: scores where a model has them. False: decisions, or for a randomised model the probability of decision 1.
     train : (X, y), "cv" or None
-        What the candidates of a search are fitted on.
+        The rows that the candidates of a search are fitted on.
     fit_params : dict
-        What their `fit` takes besides, row by row.
+        Further arguments of their `fit`, one value per row.
     n_jobs : int or None
         Processes in which they are fitted.
     """
@@ -45,7 +45,7 @@ class Request:
     n_jobs: int | None
 
     def attribute_columns(self, model: str) -> dict[str, NDArray[Any]]:
-        """Return the sensitive attributes that `model` cannot do without."""
+        """Return the sensitive attributes, which the model of that name needs."""
         if self.sensitive_features is None:
             raise InvalidInputError(
                 f"sensitive_features must be given: a {model} has a threshold for each group; got None"
@@ -61,12 +61,12 @@ def not_fitted(model: Any, how: str = "call fit first") -> InvalidInputError:
 def not_binary(model: Any, got: str) -> InvalidInputError:
     """Return the error for a model that does not decide between two classes."""
     return InvalidInputError(
-        f"model must decide between two classes; this {type(model).__name__} {got}: value one class against the rest"
+        f"model must decide between two classes; this {type(model).__name__} {got}: evaluate one class against the rest"
     )
 
 
 def known_groups(values: Iterable[Any], known: Iterable[Any], model: str) -> None:
-    """Raise if a group has no threshold: the libraries would silently take another group's, or decide 0."""
+    """Raise if a group has no threshold: its library would silently take that of another group, or decide 0."""
     have = set(known)
     for value in dict.fromkeys(values):
         if value not in have:
@@ -109,5 +109,5 @@ def is_a(model: Any, package: str, name: str) -> bool:
 
 
 def package_of(kind: type) -> str:
-    """Return the name of the package that a class is from."""
+    """Return the name of the package that a class comes from."""
     return kind.__module__.partition(".")[0]
