@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._validation import FloatArray, one_of
+from fairfrontier._validation import FloatArray, interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
 from fairfrontier.metrics._contrasts import RowSets
@@ -38,9 +38,7 @@ class Area:
     def __init__(
         self, sets: RowSets, weight: Weight | Callable[[float], float] | None, interpolate: Interpolate
     ) -> None:
-        if isinstance(interpolate, str):
-            one_of(interpolate, ("signed",), parameter="interpolate")
-        self.sets, self.interpolate = sets, interpolate
+        self.sets, self.interpolate = sets, interpolation(interpolate)
         self.weight = as_weight(weight)
         # With several contrasts a signed hull takes tens of linear programs.
         self.slow = interpolate == "signed" and sets.n_contrasts > 1

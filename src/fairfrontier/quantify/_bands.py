@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairfrontier._validation import FloatArray, column, finite
+from fairfrontier._validation import FloatArray, column, finite, interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.metrics._accuracy import Accuracy
@@ -108,11 +108,8 @@ def taf_bands(
     >>> bool(np.all((bands.low <= inside) & (inside <= bands.high)))
     True
     """
-    if not isinstance(interpolate, (bool, np.bool_)):
-        raise InvalidInputError(
-            f"interpolate must be False or True for bands; got {interpolate!r}: the signed hull is not monotone in the "
-            "biases, use fauc_interval for its area"
-        )
+    advice = ": the signed hull is not monotone in the biases, use fauc_interval for its area"
+    hull = bool(interpolation(interpolate, signed=False, advice=advice))
     levels = _levels(grid)
     data = sample(
         y_true,
@@ -126,12 +123,12 @@ def taf_bands(
         include_constant=include_constant,
     )
     scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
-    lower, upper = _Deviations(data, scheme).band(scheme.confidence, bool(interpolate))
+    lower, upper = _Deviations(data, scheme).band(scheme.confidence, hull)
     return TAFBands(
         levels,
         lower(levels),
         upper(levels),
-        data.points.frontier(bool(interpolate)),
+        data.points.frontier(hull),
         lower,
         upper,
         scheme.confidence,

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairfrontier._validation import interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._points import tradeoff_points
@@ -100,6 +101,7 @@ def fauc_score(
     >>> fauc_score(y, {"a": [0.9, 0.1, 0.8, 0.2]}, sensitive_features=sex)
     1.0
     """
+    interpolate = interpolation(interpolate)
     points = tradeoff_points(
         y_true,
         y_preds,

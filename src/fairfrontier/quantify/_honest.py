@@ -93,8 +93,8 @@ def honest_taf(
         sample_weight=sample_weight,
         include_constant=include_constant,
     )
-    parts = int(validate.number(n_splits, parameter="n_splits", low=2, high=data.n_rows))
-    repeats = int(validate.number(n_repeats, parameter="n_repeats", low=1))
+    parts = validate.whole_number(n_splits, parameter="n_splits", low=2, high=data.n_rows)
+    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
     generator = np.random.default_rng(random_state)
     held_out = np.concatenate([_parts(data, parts, generator) for _ in range(repeats)])
     _check_sets(data, held_out, parts)

@@ -140,7 +140,7 @@ def simple_curves(number: int, *, random_state: Any = None) -> dict[str, TAFCurv
     """
     generator = np.random.default_rng(random_state)
     curves = {}
-    for index in range(int(validate.number(number, parameter="number", low=1))):
+    for index in range(validate.whole_number(number, parameter="number", low=1)):
         steps = int(generator.integers(1, 4))
         fairness = np.append(np.sort(generator.choice(np.arange(0.40, 0.99, 0.02), steps, replace=False)), 1.0)
         accuracy = np.sort(generator.uniform(0.5, 1.0, steps + 1))[::-1]

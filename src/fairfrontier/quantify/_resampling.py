@@ -35,7 +35,7 @@ class Scheme:
 
     def __init__(self, confidence: float, n_resamples: int, method: str, stratify: bool, random_state: Any) -> None:
         self.confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-        self.n_resamples = int(validate.number(n_resamples, parameter="n_resamples", low=50, advice=": use 1000"))
+        self.n_resamples = validate.whole_number(n_resamples, parameter="n_resamples", low=50, advice=": use 1000")
         self.method = validate.one_of(method, METHODS, parameter="method")
         self.stratify = bool(stratify)
         self.generator = np.random.default_rng(random_state)
