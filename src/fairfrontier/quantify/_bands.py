@@ -14,8 +14,8 @@ from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._bootstrap import Sample, largest_gap, replicates, sample
 from fairfrontier.quantify._resampling import Scheme
 
-# The share of the error that the first step, which discards models, may use up.
-_FIRST_STEP = 0.1
+# The share of the error probability for the first step, which discards models.
+_FIRST_STEP_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,11 +155,11 @@ class _Deviations:
         """Return the lower and the upper curve."""
         error = 1.0 - confidence
         all_models = np.arange(len(self.fairness))
-        first = self.quantile(all_models, 1.0 - _FIRST_STEP * error)
+        first = self.quantile(all_models, 1.0 - _FIRST_STEP_SHARE * error)
         floor = self._moved(all_models, -first, interpolate)
         top_f, top_a = self._points(all_models, first)
         kept = np.flatnonzero(top_a >= floor(top_f))
-        d = min(first, self.quantile(kept, 1.0 - (1.0 - _FIRST_STEP) * error))
+        d = min(first, self.quantile(kept, 1.0 - (1.0 - _FIRST_STEP_SHARE) * error))
         return self._moved(kept, -d, interpolate), self._moved(kept, d, interpolate)
 
     def quantile(self, models: Any, level: float) -> float:

@@ -22,7 +22,7 @@ def fauc(curve: TAFCurve, weight: Weight | Callable[[float], float] | None = Non
     curve : TAFCurve
         A step curve gives FAUC, a linear one FAUCI.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all levels equally.
 
     Returns
     -------
@@ -83,7 +83,7 @@ def fauc_score(
     y_true, y_preds, sensitive_features
         As in `tradeoff_points`, as are all parameters that are not listed here.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all levels equally.
     interpolate : {False, True, "signed"}
         FAUC, FAUCI, or the area under the signed hull.
     fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
