@@ -16,8 +16,8 @@ from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
 # equally good. Averaged over resamples, the data have noise of variance 2 (in units of their own), and of variance 3 if
 # the deviations are multiplied by √2. The ratio b(2) / (b(3) − b(2)) in the two cases:
 _BIAS_RATIOS = (2.0, float(np.sqrt(2.0) / (np.sqrt(3.0) - np.sqrt(2.0))))
-# Where the truth lies on a kink, such as a bias of exactly 0, noise of either sign moves FAUC in the same direction; the
-# data do not say how far. The squared mean of a half-normal variable, in units of its variance:
+# Where the truth lies on a kink, such as a bias of exactly 0, noise of either sign moves FAUC in the same direction.
+# The data do not say how far. The squared mean of a half-normal variable, in units of its variance:
 _KINK_BIAS = (2.0 / np.pi) / (1.0 - 2.0 / np.pi)
 # Replicates that are kept for resamples of resamples, and the number of these per replicate; fewer if areas are slow.
 _KEPT, _AGAIN = 160, 3
