@@ -22,10 +22,11 @@ from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import TabulatedWeight
 
-# Differences in FAUC are some hundredths; in units of this scale the coefficients of the fit are of order one.
+# Differences in FAUC are some hundredths; multiplied by this they, and the coefficients of the fit, are of order one.
 _SCALE = 100.0
 _TOLERANCE = 1e-5
-# On that scale neighbouring masses differ by about a tenth, and each is within a third of the uniform weight's.
+# Penalties on that scale: by themselves they let neighbouring masses differ by about a tenth, and each mass be within a
+# third of that of the uniform weight.
 _ROUGHNESS, _RIDGE = 100.0, 10.0
 EVERYBODY = "everybody"
 
@@ -50,7 +51,7 @@ class Requirement:
     fairness, accuracy : float
         The least accuracy at that fairness, in (0, 1].
     floor : float
-        The accuracy that anything has, that of a coin.
+        The accuracy that every model has, such as that of a coin.
 
     Examples
     --------
@@ -88,13 +89,13 @@ class Elicitation:
     Attributes
     ----------
     weight : TabulatedWeight
-        The weight of all people together: the mean of their own weights, each with one voice.
+        The weight of all people together: the mean of their own weights, in which each person counts once.
     people : dict of str to TabulatedWeight
         Each person's own weight.
     consistency : dict of str to float
         The share of each person's answers that their own weight reproduces.
     contradictions : dict of str to tuple of int
-        The answers of each person (their positions) that it does not reproduce.
+        The positions of the answers of each person that their own weight does not reproduce.
     consistent : dict of str to bool
         Whether any weight at all reproduces every answer of that person.
     sharpness : dict of str to float
@@ -214,7 +215,7 @@ def fit_masses(differences: FloatArray, smoothness: float) -> Fit:
             ConvergenceWarning,
             stacklevel=3,
         )
-    if not q.any():  # only impossible answers: no level has earned a weight
+    if not q.any():  # the answers prefer curves that are lower everywhere: no level has a positive mass
         q = start
     return Fit(_SCALE * q, _hessian(q, d, penalty) / _SCALE**2, residual)
 
@@ -312,7 +313,7 @@ class Question:
 
 
 class Questionnaire:
-    """Ask for preferences between curves, the most telling pair first.
+    """Ask for preferences between curves, the most informative pair first.
 
     Parameters
     ----------
@@ -327,7 +328,7 @@ class Questionnaire:
     -----
     After each answer the fit's curvature gives the variance v of every pair's difference in FAUC (Laplace's
     approximation), and p, the probability of one answer rather than the other. The next pair is that with the largest
-    p(1 − p)·v: the one that the fit is least sure of, in the sense that an answer will move it most.
+    p(1 − p)·v: the pair whose answer is expected to change the fit most.
 
     Examples
     --------
@@ -360,7 +361,7 @@ class Questionnaire:
         self._asked: dict[str, set[tuple[str, str]]] = {}
 
     def next_question(self, person: str = EVERYBODY) -> Question | None:
-        """Return the most telling pair that this person was not asked yet; None: all pairs were asked."""
+        """Return the most informative pair that this person was not asked yet; None: all pairs were asked."""
         asked = self._asked.get(person, set())
         gain = self._gain(person)
         for pair in self._pairs[np.argsort(-gain, kind="stable")]:
@@ -393,7 +394,7 @@ class Questionnaire:
         fit = fit_masses(known, self.smoothness)
         difference = self._levels[self._pairs[:, 0]] - self._levels[self._pairs[:, 1]]
         covariance = np.linalg.inv(fit.hessian)
-        # How decided somebody is (the total) is no question of which levels matter: condition on it.
+        # The total mass says how decided a person is, not which levels matter: it is held fixed.
         total = covariance.sum(axis=1)
         covariance -= np.outer(total, total) / total.sum()
         spread = np.maximum(np.einsum("ij,ij->i", difference @ covariance, difference), 0.0)

@@ -148,12 +148,12 @@ def fauc_interval(
     difference of two families would seem a third more uncertain than it is. To the extent that a family's models look
     level, the second value is g(1) minus the bias at these points.
 
-    Where fair models are near a bias of 0, FAUC has kinks: noise of either sign lowers the fairness of a perfectly fair
-    model, and of several models that are nearly fair some look perfectly fair. Both biases depend on where exactly the
-    true biases lie, and do not follow a power of the variance. So the variance gets another term. FAUC at a deviation
-    and at its opposite have a mean that does not vary where FAUC is linear; its variance times 1.75, the ratio of the
-    squared mean to the variance of a half-normal variable, is added to that of either value. The kinks of two families
-    mostly cancel, and `compare_fauc` does without this term.
+    Near a bias of 0, FAUC has kinks: noise of either sign lowers the fairness of a perfectly fair model, and of several
+    models that are nearly fair, noise makes some look perfectly fair. Either bias depends on where exactly the true
+    biases lie, which the data do not say, and does not follow a power of the variance. So the standard errors get
+    another term. FAUC at a deviation and at its opposite have a mean, which is constant where FAUC is linear. Let s be
+    the standard deviation of this mean over the resamples: the squared error gets (2s)² at the lower end of the
+    interval and s² at the upper end, factors that were chosen by simulation. `compare_fauc` does without this term.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
