@@ -171,12 +171,12 @@ RESAMPLING_CASES = [
     Bad(
         "interval with NaN resamples",
         on_rows(ff.fauc_interval, n_resamples=NAN),
-        r"n_resamples must be in \[50, inf\]; got nan: use 1000",
+        r"n_resamples must be a whole number; got nan: use 1000",
     ),
     Bad(
         "interval with an unknown curve",
         on_rows(ff.fauc_interval, interpolate="sign"),
-        r"interpolate must be one of 'signed'; got 'sign'; did you mean 'signed'",
+        r"interpolate must be False, True or 'signed'; got 'sign'",
     ),
     Bad(
         "interval under no weight",
@@ -200,6 +200,22 @@ RESAMPLING_CASES = [
     ),
     Bad("bands at NaN", on_rows(ff.taf_bands, grid=[0.5, NAN]), r"grid must be finite; got nan at row 1"),
     Bad("bands without a level", on_rows(ff.taf_bands, grid=[]), r"grid must hold levels of fairness in \[0, 1\]"),
+    Bad(
+        "interval with part of a resample",
+        on_rows(ff.fauc_interval, n_resamples=60.7),
+        r"n_resamples must be a whole number; got 60.7: use 1000",
+    ),
+    Bad(
+        "interval of no curve", on_rows(ff.fauc_interval, interpolate=2), r"interpolate must be False, True or 'signed'"
+    ),
+    Bad(
+        "score of no curve",
+        on_rows(ff.fauc_score, interpolate=2),
+        r"interpolate must be False, True or 'signed'; got 2",
+    ),
+    Bad("bands of no curve", on_rows(ff.taf_bands, interpolate=2), r"interpolate must be False or True; got 2"),
+    Bad("honest curve of part of a split", on_rows(ff.honest_taf, n_splits=2.9), r"n_splits must be a whole number"),
+    Bad("honest curve of True repeats", on_rows(ff.honest_taf, n_repeats=True), r"n_repeats must be a whole number"),
     Bad("honest curve of one part", on_rows(ff.honest_taf, n_splits=1), r"n_splits must be in \[2, 40\]; got 1"),
     Bad("honest curve never", on_rows(ff.honest_taf, n_repeats=0), r"n_repeats must be in \[1, inf\]; got 0"),
     Bad(

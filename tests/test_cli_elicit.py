@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 import fairfrontier as ff
-from fairfrontier.quantify._questions import Questionnaire
+from fairfrontier.quantify._elicitation import Questionnaire
 
 
 def run(answers, *arguments):

@@ -13,14 +13,15 @@ from fairfrontier.quantify._elicitation import (
     _ROUGHNESS,
     _SCALE,
     Choice,
+    Questionnaire,
     Requirement,
     differences,
     elicit_weight,
     fit_answers,
     fit_masses,
     levels_of,
+    simple_curves,
 )
-from fairfrontier.quantify._questions import Questionnaire, simple_curves
 
 FAIR = ff.taf_curve([1.0], [0.8])
 SHARP = ff.taf_curve([0.7, 1.0], [0.9, 0.6])

@@ -268,6 +268,31 @@ def test_comparison_of_level_families_is_narrower_than_its_resamples_spread():
     assert np.mean(ratios) < 0.95
 
 
+def one_model(gap, n=2000):
+    """Labels, decisions and groups in which one model accepts 60 % of a group and so much less of the other."""
+    group, index = np.repeat([0, 1], n // 2), np.arange(n) % (n // 2)
+    decisions = index < n // 2 * np.where(group == 0, 0.6, 0.6 - gap)
+    return np.arange(n) // 3 % 2, decisions[:, None].astype(float), group
+
+
+def test_interval_is_the_usual_one_where_fauc_is_nearly_linear():
+    y, decisions, group = one_model(0.3)
+    options = {"sensitive_features": group, "include_constant": False, "weight": ff.StepWeight(0.5)}
+    interval = fauc_interval(y, decisions, n_resamples=400, random_state=0, **options)
+    assert (interval.high - interval.low) / (2 * 1.96 * interval.samples.std()) == pytest.approx(1.0, abs=0.06)
+
+
+def test_interval_allows_for_the_bias_at_a_perfectly_fair_model():
+    y, decisions, group = one_model(0.0)
+    options = {"sensitive_features": group, "include_constant": False, "weight": ff.StepWeight(0.5)}
+    interval = fauc_interval(y, decisions, n_resamples=400, random_state=0, **options)
+    # The model looks perfectly fair. FAUC is accuracy·(1 − 2·|bias|), and a bias of the size of its error costs, on
+    # average, accuracy·2·√(2/π)·error.
+    error = np.sqrt(0.6 * 0.4 * (1 / 1000 + 1 / 1000))
+    cost = np.mean(decisions[:, 0] == y) * 2.0 * np.sqrt(2.0 / np.pi) * error
+    assert interval.estimate - interval.low > 1.96 * np.hypot(cost, interval.samples.std())
+
+
 def test_bands_hold_the_estimate_and_narrow_with_the_rows():
     narrow = []
     for n in (300, 4800):

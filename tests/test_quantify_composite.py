@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairfrontier as ff
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.quantify._weights import as_weight
 
 from . import reference
@@ -70,3 +71,59 @@ def test_the_points_of_two_attributes():
     assert value == pytest.approx(expected, abs=1e-12)
     # A model must be fair on both at once, so that neither attribute alone can score less.
     assert value <= min(ff.fauc(ff.taf_curve(f, points.accuracy)) for f in points.attribute_fairness.values())
+
+
+def surface(k, m, seed):
+    """Return fairness (k, m) and accuracy (k,) of models none of which dominates another."""
+    points = np.abs(np.random.default_rng(seed).normal(size=(k, m + 1)))
+    points = 0.5 + 0.5 * points / np.linalg.norm(points, axis=1, keepdims=True)
+    return points[:, :m], points[:, m]
+
+
+@pytest.mark.parametrize(("k", "m"), [(1, 1), (5, 2), (130, 3), (1100, 2)])
+@pytest.mark.parametrize("weights", [None, ff.StepWeight(0.6)])
+def test_an_approximation_is_as_near_as_it_says(k, m, weights):
+    levels, accuracy = surface(k, m, seed=k)
+    exact = ff.composite_fauc(levels, accuracy, weights=weights)
+    near = [
+        ff.composite_fauc(levels, accuracy, weights=weights, tolerance=0.01, random_state=seed) for seed in range(3)
+    ]
+    np.testing.assert_allclose(near, exact, atol=0.01)
+    if k > 1:
+        assert len(set(near)) == 3
+    again = ff.composite_fauc(levels, accuracy, weights=weights, tolerance=0.01, random_state=0)
+    assert again == near[0]
+
+
+def test_a_smaller_tolerance_comes_nearer():
+    levels, accuracy = surface(40, 3, seed=0)
+    exact = ff.composite_fauc(levels, accuracy)
+    errors = [
+        [abs(ff.composite_fauc(levels, accuracy, tolerance=t, random_state=s) - exact) for s in range(6)]
+        for t in (0.05, 0.004)
+    ]
+    assert max(errors[1]) <= 0.004
+    assert np.mean(errors[1]) < np.mean(errors[0])
+
+
+def test_too_many_models_and_attributes_are_refused_or_approximated():
+    levels, accuracy = surface(200, 12, seed=0)
+    with pytest.raises(InvalidInputError, match="12 attributes; got 200, which could take hours: pass tolerance="):
+        ff.composite_fauc(levels, accuracy)
+    value = ff.composite_fauc(levels, accuracy, tolerance=0.01)
+    others = np.random.default_rng(1).random((20_000, 12))
+    fair = np.all(levels[:, None, :] >= others, axis=2)  # (models, random levels)
+    values = np.where(fair, accuracy[:, None], 0.0).max(axis=0)
+    assert value == pytest.approx(values.mean(), abs=0.01 + 5 * values.std() / np.sqrt(len(values)))
+    # Of 200 models of which one dominates the others, only one counts.
+    levels[0], accuracy[0] = 1.0, 1.0
+    assert ff.composite_fauc(levels, accuracy) == pytest.approx(1.0)
+
+
+def test_an_impossible_tolerance_is_refused():
+    levels, accuracy = surface(5, 2, seed=0)
+    with pytest.raises(InvalidInputError, match=r"tolerance must be about .* got 0.0001, which takes more than"):
+        ff.composite_fauc(levels, accuracy, tolerance=1e-4)
+    for tolerance in (0.0, 1e-9, 2.0):
+        with pytest.raises(InvalidInputError, match=r"tolerance must be in \[0.0001, 1\]"):
+            ff.composite_fauc(levels, accuracy, tolerance=tolerance)

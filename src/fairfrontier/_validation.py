@@ -5,9 +5,10 @@ it then trusts its arrays.
 """
 
 import difflib
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,6 +47,7 @@ __all__ = [
     "distinct",
     "finite",
     "is_missing",
+    "interpolation",
     "labels",
     "number",
     "one_of",
@@ -57,6 +59,7 @@ __all__ = [
     "target",
     "two_classes",
     "unit_interval_pairs",
+    "whole_number",
 ]
 
 # An error lists this many options and no more.
@@ -154,6 +157,49 @@ def number(
         left, right = "()" if strict else "[]"
         raise InvalidInputError(f"{parameter} must be in {left}{low:g}, {high:g}{right}; got {value!r}{advice}")
     return result
+
+
+def whole_number(value: Any, *, parameter: str, low: float = -np.inf, high: float = np.inf, advice: str = "") -> int:
+    """Return `value` as an int inside [low, high]; 60.0 is a whole number, 60.7 and True are not.
+
+    Examples
+    --------
+    >>> whole_number(60.7, parameter="n_resamples", low=50)
+    Traceback (most recent call last):
+    ...
+    fairfrontier.exceptions.InvalidInputError: n_resamples must be a whole number; got 60.7
+    """
+    whole = None
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        whole = int(value)
+    elif not isinstance(value, (bool, np.bool_)):
+        try:
+            whole = operator.index(value)
+        except TypeError:
+            whole = None
+    if whole is None:
+        raise InvalidInputError(f"{parameter} must be a whole number; got {value!r}{advice}")
+    if not low <= whole <= high:
+        raise InvalidInputError(f"{parameter} must be in [{low:g}, {high:g}]; got {value!r}{advice}")
+    return whole
+
+
+def interpolation(value: Any, *, signed: bool = True, advice: str = "") -> bool | Literal["signed"]:
+    """Return the parameter `interpolate` if it is a bool or, where `signed` says so, the word "signed".
+
+    Examples
+    --------
+    >>> interpolation(2)
+    Traceback (most recent call last):
+    ...
+    fairfrontier.exceptions.InvalidInputError: interpolate must be False, True or 'signed'; got 2
+    """
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if signed and isinstance(value, str) and value == "signed":
+        return "signed"
+    allowed = "False, True or 'signed'" if signed else "False or True"
+    raise InvalidInputError(f"interpolate must be {allowed}; got {value!r}{advice}")
 
 
 def same_length(n_rows: int, reference: str = "y_true", /, **others: int) -> None:

@@ -11,8 +11,7 @@ from fairfrontier._cli import console as terminal
 from fairfrontier._cli.output import check_output, writing
 from fairfrontier._validation import number
 from fairfrontier.identify._frontier import TAFCurve
-from fairfrontier.quantify._elicitation import Elicitation
-from fairfrontier.quantify._questions import Question, Questionnaire
+from fairfrontier.quantify._elicitation import Elicitation, Question, Questionnaire
 
 LEVELS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.99)
 OUTPUTS = ("weight.json",)

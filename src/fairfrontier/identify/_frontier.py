@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from fairfrontier._columns import as_array, numeric
 from fairfrontier._html import curve_html
-from fairfrontier._validation import FloatArray, IntArray, unit_interval_pairs
+from fairfrontier._validation import FloatArray, IntArray, interpolation, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._hull import concave_majorant, signed_hull_1d, signed_hull_lp
 from fairfrontier.metrics._contrasts import RowSets
@@ -79,7 +79,7 @@ def taf_curve(fairness: ArrayLike, accuracy: ArrayLike, *, interpolate: bool = F
     Parameters
     ----------
     fairness, accuracy : array-like of shape (k,)
-        One value a model, in [0, 1], larger is better.
+        One value per model, in [0, 1], larger is better.
     interpolate : bool
         False: TAF, a step function. True: TAFI, its upper concave hull.
 
@@ -105,11 +105,8 @@ def taf_curve(fairness: ArrayLike, accuracy: ArrayLike, *, interpolate: bool = F
     >>> taf_curve([0.8, 0.9, 1.0], [0.9, 0.6, 0.6], interpolate=True)(0.9)
     0.75
     """
-    if interpolate not in (False, True):
-        raise InvalidInputError(
-            f"interpolate must be False or True; got {interpolate!r}: the signed hull needs biases, "
-            "see TradeoffPoints.frontier"
-        )
+    advice = ": the signed hull needs biases, see TradeoffPoints.frontier"
+    interpolate = bool(interpolation(interpolate, signed=False, advice=advice))
     f, a = unit_interval_pairs(fairness, accuracy)
     support = _pareto(f, a)
     if not interpolate:

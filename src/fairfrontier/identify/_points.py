@@ -99,11 +99,10 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        if isinstance(interpolate, str) and interpolate == "signed":
+        kind = validate.interpolation(interpolate)
+        if kind == "signed":
             return signed_frontier(self.rates, self.sets, self.accuracy)
-        if not isinstance(interpolate, (bool, np.bool_)):
-            raise InvalidInputError(f"interpolate must be False, True or 'signed'; got {interpolate!r}")
-        return taf_curve(self.fairness, self.accuracy, interpolate=bool(interpolate))
+        return taf_curve(self.fairness, self.accuracy, interpolate=kind)
 
     def select(self, models: Sequence[str] | IntArray | NDArray[np.bool_]) -> "TradeoffPoints":
         """Return the points of some of the models, by name, index or boolean mask."""

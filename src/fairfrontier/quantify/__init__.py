@@ -2,11 +2,18 @@
 
 from fairfrontier.quantify._bands import TAFBands, taf_bands
 from fairfrontier.quantify._composite import composite_fauc
-from fairfrontier.quantify._elicitation import Choice, Elicitation, Requirement, elicit_weight, fit_answers
+from fairfrontier.quantify._elicitation import (
+    Choice,
+    Elicitation,
+    Question,
+    Questionnaire,
+    Requirement,
+    elicit_weight,
+    fit_answers,
+)
 from fairfrontier.quantify._fauc import fauc, fauc_score
 from fairfrontier.quantify._honest import honest_curve, honest_taf
 from fairfrontier.quantify._inference import FAUCComparison, FAUCInterval, compare_fauc, fauc_interval
-from fairfrontier.quantify._questions import Question, Questionnaire
 from fairfrontier.quantify._sensitivity import FAUCSensitivity, SensitivityDisplay, fauc_sensitivity
 from fairfrontier.quantify._weights import (
     PointWeight,

@@ -1,4 +1,4 @@
-"""FAUC of many replicates at once."""
+"""FAUC of many replicates at once, and which models matter to it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._validation import FloatArray, one_of
+from fairfrontier._validation import FloatArray, interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
 from fairfrontier.metrics._contrasts import RowSets
@@ -16,10 +16,11 @@ from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import CallableWeight, Weight, as_weight
 
 Interpolate = bool | Literal["signed"]
-# A plain function as weight is integrated once at so many levels; in between its integral is taken as linear.
-_LEVELS = 4097
-# Points stay where they are if in some direction more than this share of their spread is no noise.
-_REAL = 0.98
+# A weight that is a plain function is integrated once, up to this many levels; between them its integral is
+# interpolated.
+_TABLE_LEVELS = 4097
+# Points are not moved if in some direction more than this share of their spread (as a standard deviation) is true.
+_LARGEST_TRUE_SHARE = 0.98
 
 
 class Area:
@@ -30,17 +31,15 @@ class Area:
     sets : RowSets
         How rates are compared.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all levels equally.
     interpolate : {False, True, "signed"}
-        As in `fauc_score`. False is computed for all replicates together; the hulls one after the other.
+        As in `fauc_score`. With False all replicates are computed together, the hulls one after the other.
     """
 
     def __init__(
         self, sets: RowSets, weight: Weight | Callable[[float], float] | None, interpolate: Interpolate
     ) -> None:
-        if isinstance(interpolate, str):
-            one_of(interpolate, ("signed",), parameter="interpolate")
-        self.sets, self.interpolate = sets, interpolate
+        self.sets, self.interpolate = sets, interpolation(interpolate)
         self.weight = as_weight(weight)
         # With several contrasts a signed hull takes tens of linear programs.
         self.slow = interpolate == "signed" and sets.n_contrasts > 1
@@ -48,7 +47,7 @@ class Area:
             raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
         self._table: tuple[FloatArray, FloatArray] | None = None
         if isinstance(self.weight, CallableWeight) and not interpolate:
-            levels = np.linspace(0.0, 1.0, _LEVELS)
+            levels = np.linspace(0.0, 1.0, _TABLE_LEVELS)
             self._table = levels, self.weight.normalized(levels)
 
     def __call__(self, block: Block) -> FloatArray:
@@ -88,12 +87,12 @@ def contenders(start: Block, block: Block, sets: RowSets, stretch: float) -> NDA
     sets : RowSets
         How rates are compared.
     stretch : float
-        At least 1; with a large one, hardly any other resample brings another model to its frontier.
+        At least 1. With a large one, models that are left out are on the frontier of hardly any other resample.
 
     Returns
     -------
     ndarray of shape (k,)
-        True where that is so in at least one replicate.
+        True if it would be in at least one replicate.
     """
     fairness = fairness_of(block.rates, sets)
     far_fairness = fairness_of(start.rates + stretch * (block.rates - start.rates), sets)
@@ -117,7 +116,7 @@ class Gathered:
     start : Block
         One replicate: the points, moved towards their mean.
     least, most : float
-        Bounds, in [0, 1], of the share of their spread (as a standard deviation) that is no noise.
+        Bounds, in [0, 1], of the true share of their spread (as a standard deviation); the rest is noise.
     moved : bool
         False: the points are where they were.
     """
@@ -138,15 +137,15 @@ def gather(start: Block, block: Block, *, has_constant: bool) -> Gathered:
     block : Block
         Replicates, which show the noise.
     has_constant : bool
-        True: the last model is the constant one, which is no member of the crowd and stays where it is.
+        True: the last model is the constant one, which is not counted and not moved.
 
     Notes
     -----
     Estimated points spread more than the true ones: the covariance S of the points is that of the truth and that of the
     noise, N. In the directions v with Sv = l·Nv the distance to the mean is multiplied by √(1 − edge/l), which leaves
     the spread of the truth. The edge is the largest l that noise alone is expected to give k points in r dimensions,
-    (1 + √(r/(k − 1)))². Nothing is moved with hardly more models than dimensions, when nothing can be said, nor if in
-    some direction nearly all of the spread is real: these models are no crowd of equals.
+    (1 + √(r/(k − 1)))². Nothing is moved if there are hardly more models than dimensions, because the spread is then
+    unknown, nor if in some direction nearly all of the spread is true: such models are not equally good.
     """
     k = start.accuracy.shape[1] - int(has_constant)
     points = np.concatenate([start.rates[0], start.accuracy])[:, :k]
@@ -165,7 +164,7 @@ def gather(start: Block, block: Block, *, has_constant: bool) -> Gathered:
     edge = (1.0 + np.sqrt(noisy.sum() / (k - 1))) ** 2
     kept = np.sqrt(np.maximum(1.0 - edge / np.maximum(ratio, 1e-30), 0.0))
     most = float(np.sqrt(max(1.0 - 1.0 / max(float(ratio[-1]), 1e-30), 0.0)))
-    if kept[-1] > _REAL:
+    if kept[-1] > _LARGEST_TRUE_SHARE:
         return Gathered(start, float(kept[-1]), most, moved=False)
     taken = (axes[:, noisy] * np.sqrt(size[noisy])) @ (turn * (1.0 - kept)) @ (turn.T @ unit.T)
     moved = points - taken @ away

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairfrontier._validation import FloatArray, column, finite
+from fairfrontier._validation import FloatArray, column, finite, interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.metrics._accuracy import Accuracy
@@ -14,8 +14,8 @@ from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._bootstrap import Sample, largest_gap, replicates, sample
 from fairfrontier.quantify._resampling import Scheme
 
-# The share of the error that the first step, which discards models, may use up.
-_FIRST_STEP = 0.1
+# The share of the error probability for the first step, which discards models.
+_FIRST_STEP_SHARE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,11 +108,8 @@ def taf_bands(
     >>> bool(np.all((bands.low <= inside) & (inside <= bands.high)))
     True
     """
-    if not isinstance(interpolate, (bool, np.bool_)):
-        raise InvalidInputError(
-            f"interpolate must be False or True for bands; got {interpolate!r}: the signed hull is not monotone in the "
-            "biases, use fauc_interval for its area"
-        )
+    advice = ": the signed hull is not monotone in the biases, use fauc_interval for its area"
+    hull = bool(interpolation(interpolate, signed=False, advice=advice))
     levels = _levels(grid)
     data = sample(
         y_true,
@@ -126,12 +123,12 @@ def taf_bands(
         include_constant=include_constant,
     )
     scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
-    lower, upper = _Deviations(data, scheme).band(scheme.confidence, bool(interpolate))
+    lower, upper = _Deviations(data, scheme).band(scheme.confidence, hull)
     return TAFBands(
         levels,
         lower(levels),
         upper(levels),
-        data.points.frontier(bool(interpolate)),
+        data.points.frontier(hull),
         lower,
         upper,
         scheme.confidence,
@@ -158,11 +155,11 @@ class _Deviations:
         """Return the lower and the upper curve."""
         error = 1.0 - confidence
         all_models = np.arange(len(self.fairness))
-        first = self.quantile(all_models, 1.0 - _FIRST_STEP * error)
+        first = self.quantile(all_models, 1.0 - _FIRST_STEP_SHARE * error)
         floor = self._moved(all_models, -first, interpolate)
         top_f, top_a = self._points(all_models, first)
         kept = np.flatnonzero(top_a >= floor(top_f))
-        d = min(first, self.quantile(kept, 1.0 - (1.0 - _FIRST_STEP) * error))
+        d = min(first, self.quantile(kept, 1.0 - (1.0 - _FIRST_STEP_SHARE) * error))
         return self._moved(kept, -d, interpolate), self._moved(kept, d, interpolate)
 
     def quantile(self, models: Any, level: float) -> float:

@@ -30,8 +30,8 @@ from fairfrontier.metrics._evaluation import sum_rows
 from fairfrontier.metrics._sums import CellSums, decision_threshold
 
 METHODS = ("multinomial", "bayesian")
-# Elements of the largest array of one block of replicates: small enough for the cache to help, 16 MB of doubles.
-_BLOCK = 2**21
+# Elements of the largest array of one block of replicates: 16 MB of doubles, small enough for the processor's cache.
+_BLOCK_ELEMENTS = 2**21
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def replicates(
     data : Sample
         The rows.
     n_resamples : int
-        How many replicates.
+        The number of replicates.
     method : {"multinomial", "bayesian"}
         Rows drawn with replacement, or exponential weights (Rubin's Bayesian bootstrap).
     stratify : bool
@@ -186,7 +186,7 @@ def replicates(
     """
     strata = _strata(data) if stratify else [slice(None)]
     per_replicate = max(data.n_rows, data.contrasts.n_cells * len(data.points))
-    size = max(1, _BLOCK // per_replicate)
+    size = max(1, _BLOCK_ELEMENTS // per_replicate)
     for first in range(0, n_resamples, size):
         weights = _weights(data.n_rows, min(size, n_resamples - first), method, strata, generator)
         yield weighted(data, weights)
@@ -223,7 +223,9 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
     if data.weight is not None:
         weights = weights * data.weight
     elif data.outcome.dtype != np.float32:
-        weights = weights.astype(np.float64, copy=False)  # scores are no counts: nothing would be exact
+        weights = weights.astype(
+            np.float64, copy=False
+        )  # scores are not counts, and single precision would not be exact
     bounds = data.bounds()
     n_models = data.outcome.shape[1]
     totals = np.empty((len(weights), len(bounds) - 1))

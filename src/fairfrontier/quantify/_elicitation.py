@@ -2,7 +2,7 @@
 
 Theorem 1 of the paper says that a sensible preference between TAF curves is FAUC for some weight, but not which. FAUC
 is linear in the weight, so that answers of the kind "I prefer this curve to that one" give the weight by a logistic fit
-without local optima.
+without local optima. A questionnaire chooses which two curves to show next, so that few answers say much.
 """
 
 import warnings
@@ -22,13 +22,14 @@ from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import TabulatedWeight
 
-# Differences in FAUC are some hundredths; in units of this scale the coefficients of the fit are of order one.
+# Differences in FAUC are some hundredths; multiplied by this they, and the coefficients of the fit, are of order one.
 _SCALE = 100.0
 _TOLERANCE = 1e-5
 _MAX_STEPS = 200
 # The share of the decrease that the gradient promises which a step must deliver.
 _ARMIJO = 1e-4
-# On that scale neighbouring masses differ by about a tenth, and each is within a third of the uniform weight's.
+# Penalties on that scale: by themselves they let neighbouring masses differ by about a tenth, and each mass be within a
+# third of that of the uniform weight.
 _ROUGHNESS, _RIDGE = 100.0, 10.0
 EVERYBODY = "everybody"
 
@@ -53,7 +54,7 @@ class Requirement:
     fairness, accuracy : float
         The least accuracy at that fairness, in (0, 1].
     floor : float
-        The accuracy that anything has, that of a coin.
+        The accuracy that every model has, such as that of a coin.
 
     Examples
     --------
@@ -91,13 +92,13 @@ class Elicitation:
     Attributes
     ----------
     weight : TabulatedWeight
-        The weight of all people together: the mean of their own weights, each with one voice.
+        The weight of all people together: the mean of their own weights, in which each person counts once.
     people : dict of str to TabulatedWeight
         Each person's own weight.
     consistency : dict of str to float
         The share of each person's answers that their own weight reproduces.
     contradictions : dict of str to tuple of int
-        The answers of each person (their positions) that it does not reproduce.
+        The positions of the answers of each person that their own weight does not reproduce.
     consistent : dict of str to bool
         Whether any weight at all reproduces every answer of that person.
     sharpness : dict of str to float
@@ -215,7 +216,7 @@ def fit_masses(differences: FloatArray, smoothness: float) -> Fit:
             ConvergenceWarning,
             stacklevel=3,
         )
-    if not q.any():  # only impossible answers: no level has earned a weight
+    if not q.any():  # the answers prefer curves that are lower everywhere: no level has a positive mass
         q = start
     return Fit(_SCALE * q, _hessian(q, d, penalty) / _SCALE**2, residual)
 
@@ -314,3 +315,131 @@ def _any_weight(d: FloatArray) -> bool:
         method="highs",
     )
     return bool(result.status == 0 and -result.fun > 1e-12)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Two curves to choose from: `first` and `second`, with their names."""
+
+    first: TAFCurve
+    second: TAFCurve
+    names: tuple[str, str]
+
+
+class Questionnaire:
+    """Ask for preferences between curves, the most informative pair first.
+
+    Parameters
+    ----------
+    curves : dict of str to TAFCurve, optional
+        The curves to ask about, such as those of real model families; None makes 60 simple ones.
+    grid, smoothness
+        As in `elicit_weight`.
+    random_state : int, numpy.random.Generator or None
+        Fixes the simple curves.
+
+    Notes
+    -----
+    After each answer the fit's curvature gives the variance v of every pair's difference in FAUC (Laplace's
+    approximation), and p, the probability of one answer rather than the other. The next pair is that with the largest
+    p(1 − p)·v: the pair whose answer is expected to change the fit most.
+
+    Examples
+    --------
+    >>> questionnaire = Questionnaire(random_state=0)
+    >>> for _ in range(5):
+    ...     question = questionnaire.next_question()
+    ...     questionnaire.answer(question, prefers_first=question.first(0.9) > question.second(0.9))
+    >>> weight = questionnaire.fit().weight
+    >>> bool(weight(0.88) > weight(0.2))
+    True
+    """
+
+    def __init__(
+        self,
+        curves: Mapping[str, TAFCurve] | None = None,
+        *,
+        grid: ArrayLike | None = None,
+        smoothness: float = 1.0,
+        random_state: Any = None,
+    ) -> None:
+        self.curves = dict(curves) if curves is not None else simple_curves(60, random_state=random_state)
+        if len(self.curves) < 2:
+            raise InvalidInputError(f"curves must hold at least two curves; got {len(self.curves)}")
+        self.knots = _knots(grid)
+        self.smoothness = validate.number(smoothness, parameter="smoothness", low=0.0, strict=True)
+        self.answers: dict[str, list[Answer]] = {}
+        self._names = list(self.curves)
+        self._levels = np.array([levels_of(curve, self.knots) for curve in self.curves.values()])
+        self._pairs = np.stack(np.triu_indices(len(self._names), k=1), axis=1)
+        self._asked: dict[str, set[tuple[str, str]]] = {}
+
+    def next_question(self, person: str = EVERYBODY) -> Question | None:
+        """Return the most informative pair that this person was not asked yet; None: all pairs were asked."""
+        asked = self._asked.get(person, set())
+        gain = self._gain(person)
+        for pair in self._pairs[np.argsort(-gain, kind="stable")]:
+            names = (self._names[pair[0]], self._names[pair[1]])
+            if names not in asked:
+                return Question(self.curves[names[0]], self.curves[names[1]], names)
+        return None
+
+    def answer(self, question: Question, *, prefers_first: bool, person: str = EVERYBODY) -> None:
+        """Record an answer."""
+        kept, left = (question.first, question.second) if prefers_first else (question.second, question.first)
+        self.answers.setdefault(person, []).append(Choice(kept, left))
+        self._asked.setdefault(person, set()).add(question.names)
+
+    def skip(self, question: Question, *, person: str = EVERYBODY) -> None:
+        """Do not ask this person about that pair again."""
+        self._asked.setdefault(person, set()).add(question.names)
+
+    def require(self, fairness: float, accuracy: float, *, person: str = EVERYBODY) -> None:
+        """Record the statement "at least `accuracy` at `fairness`"."""
+        self.answers.setdefault(person, []).append(Requirement(fairness, accuracy))
+
+    def fit(self) -> Elicitation:
+        """Return the weight of the answers so far."""
+        return fit_answers(self.answers, grid=self.knots, smoothness=self.smoothness)
+
+    def _gain(self, person: str) -> FloatArray:
+        rows = [self._row(answer) for answer in self.answers.get(person, [])]
+        known = np.array(rows) if rows else np.zeros((0, len(self.knots) - 1))
+        fit = fit_masses(known, self.smoothness)
+        covariance = np.linalg.inv(fit.hessian)
+        # The total mass says how decided a person is, not which levels matter: it is held fixed.
+        total = covariance.sum(axis=1)
+        covariance -= np.outer(total, total) / total.sum()
+        # The variance of a difference from those of the curves: the products are as small as the number of curves, not
+        # of pairs.
+        first, second = self._pairs.T
+        gram = self._levels @ covariance @ self._levels.T
+        variance = np.diagonal(gram)
+        spread = np.maximum(variance[first] + variance[second] - 2.0 * gram[first, second], 0.0)
+        score = self._levels @ fit.masses
+        mean = score[first] - score[second]
+        chance = expit(mean / np.sqrt(1.0 + np.pi * spread / 8.0))
+        return np.asarray(chance * (1.0 - chance) * spread)
+
+    def _row(self, answer: Answer) -> FloatArray:
+        choice = answer.as_choice(self.knots) if isinstance(answer, Requirement) else answer
+        first, second = (choice.preferred, choice.rejected) if isinstance(choice, Choice) else choice
+        return levels_of(first, self.knots) - levels_of(second, self.knots)
+
+
+def simple_curves(number: int, *, random_state: Any = None) -> dict[str, TAFCurve]:
+    """Return random step curves of two to four steps between fairness 0.4 and 1, easy to tell apart.
+
+    Examples
+    --------
+    >>> len(simple_curves(5, random_state=0))
+    5
+    """
+    generator = np.random.default_rng(random_state)
+    curves = {}
+    for index in range(validate.whole_number(number, parameter="number", low=1)):
+        steps = int(generator.integers(1, 4))
+        fairness = np.append(np.sort(generator.choice(np.arange(0.40, 0.99, 0.02), steps, replace=False)), 1.0)
+        accuracy = np.sort(generator.uniform(0.5, 1.0, steps + 1))[::-1]
+        curves[f"curve {index + 1}"] = taf_curve(fairness.round(2), accuracy.round(2))
+    return curves

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairfrontier._validation import interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._points import tradeoff_points
@@ -21,7 +22,7 @@ def fauc(curve: TAFCurve, weight: Weight | Callable[[float], float] | None = Non
     curve : TAFCurve
         A step curve gives FAUC, a linear one FAUCI.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all levels equally.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def fauc_score(
     y_true, y_preds, sensitive_features
         As in `tradeoff_points`, as are all parameters that are not listed here.
     weight : Weight or callable, optional
-        How much each level of fairness matters; None: all alike.
+        How much each level of fairness matters; None: all levels equally.
     interpolate : {False, True, "signed"}
         FAUC, FAUCI, or the area under the signed hull.
     fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
@@ -100,6 +101,7 @@ def fauc_score(
     >>> fauc_score(y, {"a": [0.9, 0.1, 0.8, 0.2]}, sensitive_features=sex)
     1.0
     """
+    interpolate = interpolation(interpolate)
     points = tradeoff_points(
         y_true,
         y_preds,

@@ -1,4 +1,4 @@
-"""An honest frontier: models chosen on one part of the rows, valued on another."""
+"""An honest frontier: models chosen on one part of the rows, evaluated on another."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -41,9 +41,9 @@ def honest_taf(
     y_true, y_preds, sensitive_features
         As in `tradeoff_points`.
     n_splits : int
-        The rows are split into so many parts; each in turn values the models that the others chose.
+        The number of parts of the rows; the models that all parts but one choose are evaluated on that one, in turn.
     n_repeats : int
-        How often the rows are split anew; the curves are averaged.
+        The number of times that the rows are split anew; the curves are averaged.
     random_state : int, numpy.random.Generator or None
         Fixes the splits.
     fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
@@ -57,18 +57,18 @@ def honest_taf(
 
     Notes
     -----
-    A frontier that is valued on the rows that chose it promises too much: of many models whose noise differs, those
+    A frontier that is evaluated on the rows that chose it promises too much: of many models whose noise differs, those
     with lucky noise win. In the simulations of ``results/coverage.md`` the promised FAUC (80 % step weight) of 200
     models of different quality is 0.009 above what the chosen ones deliver in the population with 1,000 test rows, and
     0.001 with 12,000; of 100 equally good models 0.027 and 0.008. The honest curve's promise is off by less than a
-    fifth of that in seven of eight settings; in the last one, 8 models and 12,000 rows, both are below 0.0003 and too
-    small to be told apart.
+    fifth of that in seven of eight settings; in the last one, 8 models and 12,000 rows, both are below 0.0003, which is
+    too small to compare.
 
-    What models deliver is here the area under the TAF that they have in the population. Whoever uses each one at the
-    level for which it was chosen gets less, and for that the honest curve is still too high.
+    What models deliver means here the area under the TAF that they have in the population. If each model is used at
+    the level for which it was chosen, the result is lower, and the honest curve is too high for that use.
 
-    It is not an estimate of the population's best frontier, which nobody can choose from so few rows, and lies a
-    little below it.
+    The honest curve does not estimate the best frontier of the population, which cannot be chosen from finitely many
+    rows; it lies a little below it.
 
     Examples
     --------
@@ -93,24 +93,24 @@ def honest_taf(
         sample_weight=sample_weight,
         include_constant=include_constant,
     )
-    parts = int(validate.number(n_splits, parameter="n_splits", low=2, high=data.n_rows))
-    repeats = int(validate.number(n_repeats, parameter="n_repeats", low=1))
+    parts = validate.whole_number(n_splits, parameter="n_splits", low=2, high=data.n_rows)
+    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
     generator = np.random.default_rng(random_state)
     held_out = np.concatenate([_parts(data, parts, generator) for _ in range(repeats)])
     _check_sets(data, held_out, parts)
-    chosen, valued = weighted(data, 1.0 - held_out), weighted(data, held_out)
-    return _average([_choose(_points(data, chosen, j), _points(data, valued, j)) for j in range(len(held_out))])
+    chosen, evaluated = weighted(data, 1.0 - held_out), weighted(data, held_out)
+    return _average([_choose(_points(data, chosen, j), _points(data, evaluated, j)) for j in range(len(held_out))])
 
 
-def honest_curve(chosen: TradeoffPoints, valued: TradeoffPoints) -> TAFCurve:
-    """Value a frontier that was chosen on other rows.
+def honest_curve(chosen: TradeoffPoints, evaluated: TradeoffPoints) -> TAFCurve:
+    """Evaluate a frontier that was chosen on other rows.
 
     Parameters
     ----------
     chosen : TradeoffPoints
         The models on the rows that choose.
-    valued : TradeoffPoints
-        The same models, in the same order, on the rows that value.
+    evaluated : TradeoffPoints
+        The same models, in the same order, on other rows.
 
     Returns
     -------
@@ -120,7 +120,7 @@ def honest_curve(chosen: TradeoffPoints, valued: TradeoffPoints) -> TAFCurve:
     Notes
     -----
     The models keep the order in which they were chosen, and the contrast that is worst on the choosing rows is the one
-    that is measured on the others: nothing is maximised twice. The curve steps at the promised levels, moved together
+    that is measured on the others: no maximum is taken twice. The curve steps at the promised levels, moved together
     by the average shortfall of the models' fairness: moving each level by its own noise would cut off what lies above 1
     and keep what lies below. Where noise breaks the order of the accuracies, neighbours are averaged (isotonic
     regression), which keeps the area.
@@ -134,9 +134,9 @@ def honest_curve(chosen: TradeoffPoints, valued: TradeoffPoints) -> TAFCurve:
     >>> honest_curve(first, second)
     TAFCurve(1 knots, step; accuracy 0.7500 at fairness 1.0000 to 0.7500 at 1.0000)
     """
-    if chosen.names != valued.names:
-        raise InvalidInputError("valued must hold the same models as chosen, in the same order; their names differ")
-    return _average([_choose(chosen, valued)])
+    if chosen.names != evaluated.names:
+        raise InvalidInputError("evaluated must hold the same models as chosen, in the same order; their names differ")
+    return _average([_choose(chosen, evaluated)])
 
 
 def honest_curve_of_bias(
@@ -180,25 +180,25 @@ class _Choice:
         return np.asarray(height - np.append(height[1:], 0.0))
 
 
-def _choose(chosen: TradeoffPoints, valued: TradeoffPoints) -> _Choice:
+def _choose(chosen: TradeoffPoints, evaluated: TradeoffPoints) -> _Choice:
     models = chosen.frontier().support
     return _Choice(
         models,
         chosen.fairness[models],
         chosen.accuracy[models],
-        1.0 - _same_gap(chosen, valued, models),
-        valued.accuracy[models],
+        1.0 - _same_gap(chosen, evaluated, models),
+        evaluated.accuracy[models],
     )
 
 
-def _same_gap(chosen: TradeoffPoints, valued: TradeoffPoints, models: IntArray) -> FloatArray:
+def _same_gap(chosen: TradeoffPoints, evaluated: TradeoffPoints, models: IntArray) -> FloatArray:
     """Return, on the second rows, the contrast that is the worst of each model on the first."""
     gaps = np.full(len(models), -1.0)
     result = np.zeros(len(models))
     every = np.arange(len(models))
     for block in chosen.sets.blocks:
         sets = list(block)
-        before, after = chosen.rates[models][:, sets], valued.rates[models][:, sets]
+        before, after = chosen.rates[models][:, sets], evaluated.rates[models][:, sets]
         high, low = before.argmax(axis=1), before.argmin(axis=1)
         gap = before[every, high] - before[every, low]
         result = np.where(gap > gaps, after[every, high] - after[every, low], result)
@@ -240,14 +240,14 @@ def _points(data: Sample, block: Block, part: int) -> TradeoffPoints:
 
 
 def _parts(data: Sample, parts: int, generator: np.random.Generator) -> NDArray[np.float32]:
-    """Return 1 where a row (in cell order) is in a part, shape (parts, n); each cell is dealt out evenly."""
+    """Return 1 where a row (in cell order) is in a part, shape (parts, n); cells are spread evenly over parts."""
     bounds = data.bounds()
-    dealt = np.empty(data.n_rows, dtype=np.intp)
+    part_of_row = np.empty(data.n_rows, dtype=np.intp)
     start = int(generator.integers(parts))
     for first, stop in pairwise(bounds):
-        dealt[first + generator.permutation(stop - first)] = (start + np.arange(stop - first)) % parts
+        part_of_row[first + generator.permutation(stop - first)] = (start + np.arange(stop - first)) % parts
         start += stop - first
-    held_out: NDArray[np.float32] = np.equal.outer(np.arange(parts), dealt).astype(np.float32)
+    held_out: NDArray[np.float32] = np.equal.outer(np.arange(parts), part_of_row).astype(np.float32)
     return held_out
 
 

@@ -1,4 +1,4 @@
-"""How sure are we? Confidence intervals for FAUC and for the difference of two families.
+"""Confidence intervals for FAUC and for the difference of two families.
 
 The truth that the intervals are about is the FAUC that the same fitted models have in the population from which the
 rows were drawn.
@@ -35,7 +35,7 @@ class FAUCInterval:
     samples : ndarray of shape (n_resamples,)
         FAUC of each resample.
     corrected : float
-        The estimate less its bias: the middle of the two values that `fauc_interval` extrapolates.
+        The estimate minus its bias: the middle of the two values that `fauc_interval` extrapolates.
     confidence : float
         The nominal coverage.
     """
@@ -133,8 +133,8 @@ def fauc_interval(
 
     Notes
     -----
-    FAUC is a maximum over models that were valued with noise, so that on the same data it is too high on average (the
-    winner's curse), and a resample is too high once more: plain percentile intervals are wrong twice.
+    FAUC is a maximum over models that were evaluated with noise, so that it is too high on average on the same data
+    (the winner's curse), and a resample is too high by a second bias: plain percentile intervals contain both.
 
     Let g(v) be the mean FAUC of resamples whose deviations are multiplied by √v. It is smooth in the data, where FAUC
     itself is not, and it is off by the bias b(1 + v) that noise of 1 + v times the data's variance gives. If b is
@@ -146,7 +146,14 @@ def fauc_interval(
     in pairs: no row is read again. They are taken at points from which the spread that noise explains has been removed.
     At the estimated points, which noise has driven apart, fewer models compete than in truth: with level models a
     difference of two families would seem a third more uncertain than it is. To the extent that a family's models look
-    level, the second value is g(1) less the bias at these points.
+    level, the second value is g(1) minus the bias at these points.
+
+    Near a bias of 0, FAUC has kinks: noise of either sign lowers the fairness of a perfectly fair model, and of several
+    models that are nearly fair, noise makes some look perfectly fair. Either bias depends on where exactly the true
+    biases lie, which the data do not say, and does not follow a power of the variance. So the standard errors get
+    another term. FAUC at a deviation and at its opposite have a mean, which is constant where FAUC is linear. Let s be
+    the standard deviation of this mean over the resamples: the squared error gets (2s)² at the lower end of the
+    interval and s² at the upper end, factors that were chosen by simulation. `compare_fauc` does without this term.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
@@ -232,7 +239,7 @@ def compare_fauc(
 
     Notes
     -----
-    The comparison is paired: both families are valued on the same resamples, and the noise that they share cancels.
+    The comparison is paired: both families are evaluated on the same resamples, and the noise that they share cancels.
     The interval is made like that of `fauc_interval`, each family with a bias of its own, so that the families need
     neither be of one size nor of one kind. p is the level at which it just touches 0: below 0.05 if and only if an
     interval of 95 % from the same resamples excludes 0. In the simulations of ``results/coverage.md`` intervals of

@@ -12,22 +12,26 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.quantify._areas import Area, Gathered, contenders, gather
 from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
 
-# The bias b of a maximum grows with the variance of its noise when one candidate leads, and with its standard deviation
-# when all are level. Smoothed over resamples once, the data have twice the variance of the noise, smoothed at √2 times
-# the deviation three times: how much larger is b(2) than b(3) − b(2), in either case?
-_GROWTH = (2.0, float(np.sqrt(2.0) / (np.sqrt(3.0) - np.sqrt(2.0))))
-# Replicates kept for the second level, and how often each of them is resampled again; fewer where areas are slow.
+# The bias b of a maximum is proportional to the variance v of the noise if one model leads, and to √v if all models are
+# equally good. Averaged over resamples, the data have noise of variance 2 (in units of their own), and of variance 3 if
+# the deviations are multiplied by √2. The ratio b(2) / (b(3) − b(2)) in the two cases:
+_BIAS_RATIOS = (2.0, float(np.sqrt(2.0) / (np.sqrt(3.0) - np.sqrt(2.0))))
+# Near a kink, such as a bias of 0, noise of either sign moves FAUC in the same direction, and the data do not say how
+# far. An interval allows for so many standard deviations of this movement at its lower and at its upper end. Both were
+# chosen by simulation: several nearly fair models make FAUC too high more often than one fair model makes it too low.
+_KINKS_BELOW, _KINKS_ABOVE = 2.0, 1.0
+# Replicates that are kept for resamples of resamples, and the number of these per replicate; fewer if areas are slow.
 _KEPT, _AGAIN = 160, 3
 _KEPT_SLOW, _AGAIN_SLOW = 50, 2
-# The second level needs the models that come near a frontier with a deviation that is so many times larger.
-_NEAR = 2.0
-# Replicates that show the noise of a family's points: an average over all models, which takes only a few.
-_NOISE = 40
-# With many resamples the first ones screen the models: those that do not come near a frontier, even if their deviation
-# is stretched so many times, are left out of the rest.
-_SCREEN, _STRETCH = 100, 4.0
-# Elements of the kept replicates: 128 MB of doubles.
-_KEPT_SIZE = 2**24
+# Resamples of resamples need only the models that come to a frontier if their deviation is multiplied by this.
+_STRETCH_NEAR = 2.0
+# Replicates for the noise of a family's points: it is an average over all models, and few replicates suffice.
+_NOISE_REPLICATES = 40
+# With many resamples the first ones screen the models: those that do not come to a frontier, even if their deviation is
+# multiplied by the second number, are left out of the other resamples.
+_SCREEN_RESAMPLES, _STRETCH_SCREEN = 100, 4.0
+# The largest number of elements of the kept replicates: 128 MB of doubles.
+_KEPT_ELEMENTS = 2**24
 
 
 class Scheme:
@@ -35,7 +39,7 @@ class Scheme:
 
     def __init__(self, confidence: float, n_resamples: int, method: str, stratify: bool, random_state: Any) -> None:
         self.confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-        self.n_resamples = int(validate.number(n_resamples, parameter="n_resamples", low=50, advice=": use 1000"))
+        self.n_resamples = validate.whole_number(n_resamples, parameter="n_resamples", low=50, advice=": use 1000")
         self.method = validate.one_of(method, METHODS, parameter="method")
         self.stratify = bool(stratify)
         self.generator = np.random.default_rng(random_state)
@@ -43,22 +47,27 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A statistic and its replicates; `centres` and their standard errors `errors` make the interval."""
+    """A statistic and its replicates; `centres`, their standard errors `errors` and `kink` make the interval.
+
+    `kink` is the standard deviation of what noise of either sign has in common; 0 if it is not allowed for.
+    """
 
     estimate: float
     corrected: float
     samples: FloatArray
     centres: tuple[float, ...]
     errors: tuple[float, ...]
+    kink: float
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the shortest interval that holds the intervals around all centres."""
         z = float(norm.ppf(0.5 + confidence / 2.0))
-        ends = [(centre - z * error, centre + z * error) for centre, error in self._pairs()]
-        return min(low for low, _ in ends), max(high for _, high in ends)
+        low = min(centre - z * float(np.hypot(error, _KINKS_BELOW * self.kink)) for centre, error in self._pairs())
+        high = max(centre + z * float(np.hypot(error, _KINKS_ABOVE * self.kink)) for centre, error in self._pairs())
+        return low, high
 
     def p_value(self) -> float:
-        """Return the smallest level at which the interval excludes 0."""
+        """Return the smallest level at which the interval of a difference, which has no `kink`, excludes 0."""
         if min(self.centres) <= 0.0 <= max(self.centres):
             return 1.0
         return max(float(2.0 * norm.sf(abs(c) / error)) if error > 0 else 0.0 for c, error in self._pairs())
@@ -72,18 +81,18 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     run = _Run(data, area, (family,) if against is None else (family, against))
     estimate = float(run.statistic(data.observed)[0])
     rest = scheme.n_resamples
-    if rest > 2 * _SCREEN and area.interpolate != "signed":
-        run.add(scheme, _SCREEN)
+    if rest > 2 * _SCREEN_RESAMPLES and area.interpolate != "signed":
+        run.add(scheme, _SCREEN_RESAMPLES)
         run.gather()
         run.screen()
-        rest -= _SCREEN
+        rest -= _SCREEN_RESAMPLES
     run.add(scheme, rest)
-    centres, errors = _extrapolate(run, scheme.generator)
-    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors)
+    centres, errors, kink = _extrapolate(run, scheme.generator)
+    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors, kink)
 
 
 class _Run:
-    """A bootstrap under way: the models that are still in it, the statistic's replicates, and some blocks to keep."""
+    """The state of a bootstrap: the models that are still in it, the statistic's replicates, and the kept blocks."""
 
     def __init__(self, data: Sample, area: Area, families: tuple[IntArray, ...]) -> None:
         self.data, self.area, self.families = data, area, families
@@ -104,7 +113,7 @@ class _Run:
         ):
             self.samples.append(self.statistic(block))
             held = sum(len(kept.rates) for kept in self.kept)
-            if held < self.enough and sum(kept.rates.size for kept in self.kept) < _KEPT_SIZE:
+            if held < self.enough and sum(kept.rates.size for kept in self.kept) < _KEPT_ELEMENTS:
                 self.kept.append(block)
 
     def bank(self) -> Block:
@@ -113,15 +122,15 @@ class _Run:
         return Block(rates, np.concatenate([block.accuracy for block in self.kept])[: self.enough])
 
     def gather(self) -> None:
-        """Find out how far the models of each family really differ, while all of them are there."""
+        """Estimate how far the models of each family truly differ, before any is left out."""
         start, bank = self.data.observed, self.bank()
-        bank = Block(bank.rates[:_NOISE], bank.accuracy[:_NOISE])
+        bank = Block(bank.rates[:_NOISE_REPLICATES], bank.accuracy[:_NOISE_REPLICATES])
         constant = self.data.has_constant
         self.gathered = tuple(gather(start.select(f), bank.select(f), has_constant=constant) for f in self.families)
 
     def screen(self) -> None:
-        """Go on with the models that may still matter."""
-        near = self.near(self.bank(), _STRETCH)
+        """Leave out the models that cannot matter."""
+        near = self.near(self.bank(), _STRETCH_SCREEN)
         keep = np.unique(np.concatenate([family[models] for family, models in zip(self.families, near, strict=True)]))
         if self.data.has_constant:
             keep = np.union1d(keep, [len(self.data.points) - 1]).astype(np.intp)
@@ -134,7 +143,7 @@ class _Run:
 
     def near(self, bank: Block, stretch: float) -> list[IntArray]:
         """Return the positions in each family of the models that come to a frontier if their deviation is stretched."""
-        if self.area.interpolate == "signed":  # a dominated model with a bias of the other sign may be on that hull
+        if self.area.interpolate == "signed":  # a dominated model with the opposite bias may be on that hull
             return [np.arange(len(family)) for family in self.families]
         found = []
         for family, gathered in zip(self.families, self.gathered, strict=True):
@@ -152,7 +161,7 @@ def _deviation(start: Block, block: Block) -> Block:
 
 
 def _shifted(start: Block, deviation: Block, factor: float) -> Block:
-    """Return points that deviate, any number of times as much."""
+    """Return the points plus `factor` times the deviations."""
     accuracy = np.clip(start.accuracy + factor * deviation.accuracy, 0.0, 1.0)
     return Block(start.rates + factor * deviation.rates, accuracy)
 
@@ -160,65 +169,69 @@ def _shifted(start: Block, deviation: Block, factor: float) -> Block:
 class _Smoothed:
     """The area of one family, averaged over resamples of the data and over resamples of resamples.
 
-    Rates and accuracies are averages, so that the deviation of a resample of a resample is, but for terms of second
-    order, the sum of two independent deviations: no row is read again.
+    Rates and accuracies are averages. So the deviation of a resample of a resample is, up to terms of second order, the
+    sum of two independent deviations, and no row is read again.
     """
 
     def __init__(self, run: _Run, start: Block, found: Gathered, deviation: Block, orders: Sequence[IntArray]) -> None:
         area, root = run.area, np.sqrt(2.0)
 
         def both(point: Block, factor: float) -> FloatArray:
-            # Each deviation and its opposite: what is linear in them cancels, and the mean shows the bias alone.
+            # Each deviation and its opposite: what is linear in them cancels, and the bias remains in the mean.
             return np.stack([area(_shifted(point, deviation, sign * factor)) for sign in (1.0, -1.0)])
 
         self.found = found
         once, twice = both(start, 1.0), both(start, root)
         self.once, self.twice = float(once.mean()), float(twice.mean())
+        # The part of the area that a deviation and its opposite have in common; constant where the area is linear.
+        self.common = once.mean(axis=0)
         level = both(found.start, root) if found.moved else twice
         self.level_bias = float(level.mean() - area(found.start)[0])
-        # The standard error is that at the gathered points: at the estimated ones too few models compete.
+        # The standard error is taken at the gathered points: at the estimated ones too few models compete.
         first = _shifted(found.start, deviation, 1.0)
         self.replicates = area(first) if found.moved else once[0]
         again = [Block(deviation.rates[order], deviation.accuracy[order]) for order in orders]
         self.replicates_once = np.array([area(_shifted(first, other, 1.0)) for other in again])
         self.replicates_twice = np.array([area(_shifted(first, other, root)) for other in again])
 
-    def centre(self, growth: float, real: float) -> float:
-        """Return the area without its bias, of which a share `real` follows `growth`, the rest that of level models."""
-        bias = real * growth * (self.twice - self.once) + (1.0 - real) * self.level_bias
+    def centre(self, ratio: float, true: float) -> float:
+        """Return the area minus its bias: a share `true` follows `ratio`, the rest that of equally good models."""
+        bias = true * ratio * (self.twice - self.once) + (1.0 - true) * self.level_bias
         return self.once - bias
 
-    def centres(self, growth: float, real: float) -> FloatArray:
-        """Return the same, but for a constant, for each resample of each resample."""
-        slope = real * growth
+    def centres(self, ratio: float, true: float) -> FloatArray:
+        """Return the same, up to a constant, for each resample of each resample."""
+        slope = true * ratio
         return np.asarray((1.0 + slope) * self.replicates_once - slope * self.replicates_twice)
 
 
-def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """Return the statistic without noise under either growth of its bias, and the standard errors."""
+def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float, ...], tuple[float, ...], float]:
+    """Return the statistic minus its bias under each of the two ratios, their standard errors, and the kink."""
     bank = run.bank()
     if not run.gathered:
         run.gather()
     orders = [generator.permutation(len(bank.accuracy)) for _ in range(run.again)]
     families = []
-    for family, found, models in zip(run.families, run.gathered, run.near(bank, _NEAR), strict=True):
+    for family, found, models in zip(run.families, run.gathered, run.near(bank, _STRETCH_NEAR), strict=True):
         start = run.data.observed.select(family[models])
         deviation = _deviation(start, bank.select(family[models]))
         families.append(_Smoothed(run, start, replace(found, start=found.start.select(models)), deviation, orders))
     signs = (1.0, -1.0)
     spread = sum(sign * one.replicates for sign, one in zip(signs, families, strict=False))
+    # Intervals of differences cover well without it, as simulations show.
+    kink = float(np.std(families[0].common, ddof=1)) if len(families) == 1 else 0.0
     least = max(one.found.least for one in families)
     centres, errors = [], []
-    for growth, level in zip(_GROWTH, (False, True), strict=True):
+    for ratio, level in zip(_BIAS_RATIOS, (False, True), strict=True):
         pairs = [(sign, one, one.found.most if level else 1.0) for sign, one in zip(signs, families, strict=False)]
-        centres.append(sum(sign * one.centre(growth, real) for sign, one, real in pairs))
-        values = sum(sign * one.centres(growth, real) for sign, one, real in pairs)
+        centres.append(sum(sign * one.centre(ratio, true) for sign, one, true in pairs))
+        values = sum(sign * one.centres(ratio, true) for sign, one, true in pairs)
         errors.append(max(_error(np.asarray(values)), max(least, 0.5) * float(np.std(spread, ddof=1))))
-    return tuple(centres), tuple(errors)
+    return tuple(centres), tuple(errors), kink
 
 
 def _error(values: FloatArray) -> float:
     """Return the standard deviation over resamples (columns) of the mean over their resamples (rows)."""
-    # The mean of a few resamples is itself noisy, which is no part of the error.
+    # The mean of a few resamples is noisy itself; that noise is subtracted.
     noise = values.var(axis=0, ddof=1).mean() / len(values)
     return float(np.sqrt(max(values.mean(axis=0).var(ddof=1) - noise, 0.0)))

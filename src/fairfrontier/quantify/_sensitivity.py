@@ -1,4 +1,4 @@
-"""Does the winner depend on the weight? Rankings of families over a grid of the paper's weights."""
+"""Rankings of families over a grid of the paper's weights: does the winner depend on the weight?"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PowerWeight
 
-# Areas that differ by less are a tie.
+# Areas that differ by at most this are a tie.
 _ROUNDING = 1e-12
-_TIE, _ALPHA = "#9A9A9A", 0.55
+_TIE_COLOR, _TILE_OPACITY = "#9A9A9A", 0.55
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +182,11 @@ class SensitivityDisplay:
             pyplot = require("matplotlib.pyplot", extra="plot", purpose="SensitivityDisplay.plot")
             _, ax = pyplot.subplots(figsize=(8.2, 4.4), layout="constrained")
         colors = require("matplotlib.colors", extra="plot", purpose="SensitivityDisplay.plot")
-        shades = [*(COLORS[j % len(COLORS)] for j in range(len(self.result.families))), _TIE]
+        shades = [*(COLORS[j % len(COLORS)] for j in range(len(self.result.families))), _TIE_COLOR]
         palette = colors.ListedColormap(shades)
         tiles = np.where(self.result.margin > _ROUNDING, self.result.winners, len(self.result.families))
         norm = colors.BoundaryNorm(np.arange(len(shades) + 1) - 0.5, palette.N)
-        ax.imshow(tiles, cmap=palette, norm=norm, aspect="auto", origin="lower", alpha=_ALPHA)
+        ax.imshow(tiles, cmap=palette, norm=norm, aspect="auto", origin="lower", alpha=_TILE_OPACITY)
         self._write_margins(ax)
         self._decorate(ax, shades, title)
         self.ax_, self.figure_ = ax, ax.figure
@@ -205,11 +205,11 @@ class SensitivityDisplay:
         ax.set_xlabel("beta: the least fairness that counts")
         ax.set_ylabel("alpha: stress on the fairest models")
         handles = [
-            patches.Patch(color=shade, alpha=_ALPHA, label=f"{name} first: {self.result.share_first[name]:.0%}")
+            patches.Patch(color=shade, alpha=_TILE_OPACITY, label=f"{name} first: {self.result.share_first[name]:.0%}")
             for name, shade in zip(self.result.families, shades, strict=False)
         ]
         if np.any(self.result.margin <= _ROUNDING):
-            handles.append(patches.Patch(color=_TIE, alpha=_ALPHA, label="several first"))
+            handles.append(patches.Patch(color=_TIE_COLOR, alpha=_TILE_OPACITY, label="several first"))
         ax.legend(handles=handles, frameon=False, fontsize=9, loc="upper left", bbox_to_anchor=(1.0, 1.0))
         if title:
             ax.set_title(title.replace("$", r"\$"), loc="left", fontsize=11)

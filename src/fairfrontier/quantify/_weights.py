@@ -119,7 +119,7 @@ class StepWeight(Weight):
 
 @dataclass(frozen=True)
 class UniformWeight(Weight):
-    """Weight 1 everywhere: each level of fairness matters alike.
+    """Weight 1 everywhere: all levels of fairness matter equally.
 
     Examples
     --------
