@@ -10,10 +10,12 @@ from scipy.special import expit
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.metrics._cells import cell_sums
 from fairfrontier.optimize._cross_validation import CrossValidation
 from fairfrontier.optimize._data import StackData
 from fairfrontier.optimize._folds import train_test
 from fairfrontier.optimize._newton import LogisticSolver
+from fairfrontier.optimize._placement import Sweep, displaced
 from fairfrontier.optimize._problem import ConstrainedProblem
 from fairfrontier.optimize._qp import HingeSolver
 from fairfrontier.optimize._ridge_path import FairPath, RidgeFactor, RidgeSolution, paper_penalties, signed_targets
@@ -58,6 +60,8 @@ class FittedPath:
         Whether `points` is out of fold.
     tried : dict
         Cross-validated FAUC of each choice of family scales.
+    sweep : Sweep
+        What is known of the path between its ends.
     at_tau : FairPath or None
         The stack at the tau that was asked for, where there is no closed form.
     """
@@ -70,11 +74,16 @@ class FittedPath:
     points: TradeoffPoints
     cross_validated: bool
     tried: dict[str, float]
+    sweep: Sweep
     at_tau: FairPath | None = None
 
 
 class Rows(Protocol):
     """Where the rows of a squared-loss stack are: in memory or in chunks."""
+
+    @property
+    def threshold(self) -> float | None:
+        """A score strictly above it is decision 1; None: regression."""
 
     def statistics(self) -> StackStatistics:
         """Return the moments of the rows."""
@@ -105,6 +114,7 @@ def fit_squared(
             path=kind,
             n_points=n_points,
             weight=weight,
+            threshold=data.threshold,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
@@ -113,20 +123,59 @@ def fit_squared(
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
     factor = RidgeFactor(statistics.take(used), scale[used], debias)
     solution = factor.at(alpha)
+    full = _widen_solution(solution, used, len(scale))
     if kind == "paper":
         targets = solution.target_for_lambda(paper_penalties(n_points))
-        size = np.where(np.abs(solution.b0) > 0, solution.b0, 1.0)
-        positions = (targets / size)[:, 0] if targets.shape[1] == 1 else np.full(n_points, np.nan)
     else:
-        placed = None if tuning is None else tuning.positions
-        targets = signed_targets(solution.b0, n_points) if placed is None else placed[:, None] * solution.b0
-        positions = np.linspace(1.0, -1.0, n_points) if placed is None else placed
-    path = _widen(factor.path(solution, targets), used, len(scale))
-    points = tuning.points if tuning is not None else data.value_stacks(path.weights, path.intercept)
-    tried = {} if tuning is None else tuning.tried
-    return FittedPath(
-        path, positions, _widen_solution(solution, used, len(scale)), alpha, scale, points, tuning is not None, tried
+        targets = signed_targets(solution.b0, n_points)
+    if tuning is None:
+        points = data.value_stacks(*full.stacks(targets))
+        sweep = Sweep(targets, points)
+    elif tuning.walk is None:
+        points = tuning.points
+        sweep = Sweep(targets, points, data.value_stacks(*full.stacks(targets)))
+    else:
+        refitted = data.value_stacks(*full.stacks(displaced(tuning.walk.multipliers)(full)))
+        walk, refitted = tuning.walk.worth_having(refitted)
+        placed = walk.placed(n_points)
+        targets, points = displaced(placed)(full), walk.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, refitted)
+    sweep = replace(
+        sweep,
+        changed=_changed(data, full, sweep.target),
+        variance=statistics.y_square / statistics.weight if data.threshold is None else None,
+        signal=1.0 if tuning is None else tuning.signal,
     )
+    path = _widen(factor.path(solution, targets), used, len(scale))
+    tried = {} if tuning is None else tuning.tried
+    return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+
+
+def _changed(data: Rows, solution: RidgeSolution, targets: FloatArray) -> FloatArray | None:
+    """Return the share of each row set that stacks decide otherwise than the first; None: rows are not in memory."""
+    if not isinstance(data, StackData):
+        return None
+    weights, intercept = solution.stacks(targets)
+    return _decided_otherwise(data, data.H @ weights.T + intercept)
+
+
+def _decided_otherwise(data: StackData, scores: FloatArray) -> FloatArray | None:
+    """Return the share of each row set that scores (n, q), and the constant model, decide otherwise than the first."""
+    if data.threshold is None:
+        return None
+    decided = scores > data.threshold
+    constant = np.full(len(scores), np.average(data.y, weights=data.weight) > 0.5)
+    other = np.column_stack([decided, constant]) != decided[:, :1]
+    sums = cell_sums(other.astype(np.float64), data.contrasts.cells, threshold=None, weight=data.weight)
+    return data.contrasts.rates(sums.outcome, sums.weight)
+
+
+def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
+    """Return the part of b₀ that each target (p, m) keeps; NaN where there is none, or targets are not on its ray."""
+    square = float(b0 @ b0)
+    shares = np.asarray(targets @ b0 / square) if square > 0 else np.full(len(targets), np.nan)
+    off = np.abs(shares[:, None] * b0 - targets).max(initial=0.0) > 1e-8 * max(float(np.abs(b0).max()), 1e-300)
+    return np.full(len(targets), np.nan) if off else shares
 
 
 def fit_iterative(
@@ -151,9 +200,12 @@ def fit_iterative(
         best = int(np.argmax(values))
         alpha, points, tried = float(alphas[best]), valued[best], {"common": float(values[best])}
     path, at_tau = _solve_path(data, loss, alpha, scale, positions, tau)
-    if points is None:
-        points = data.value(LINKS[loss](data.H @ path.weights.T + path.intercept))
-    return FittedPath(path, positions, None, alpha, scale, points, folds is not None, tried, at_tau)
+    scores = LINKS[loss](data.H @ path.weights.T + path.intercept)
+    own = data.value(scores)
+    points = own if points is None else points
+    targets = path.target.reshape(n_points, -1)
+    sweep = Sweep(targets, points, None if folds is None else own, _decided_otherwise(data, scores))
+    return FittedPath(path, positions, None, alpha, scale, points, folds is not None, tried, sweep, at_tau)
 
 
 def _solve_path(

@@ -128,7 +128,7 @@ class RandomizedMixture:
         self.threshold = validate.number(threshold, parameter="threshold")
         self._ends = np.cumsum(self.probabilities)
         self._ends[-1] = 1.0
-        self._key = Key(_secret(secret))
+        self._key = Key(checked_secret(secret))
 
     @classmethod
     def from_curve(
@@ -267,7 +267,7 @@ def _constants(estimators: Sequence[tuple[str, Any]], constants: dict[str, int] 
     return given
 
 
-def _secret(secret: Any) -> bytes:
+def checked_secret(secret: Any) -> bytes:
     if not isinstance(secret, (bytes, str)):
         raise InvalidInputError(f"secret must be bytes or str; got {type(secret).__name__}")
     raw = secret.encode() if isinstance(secret, str) else secret

@@ -128,6 +128,7 @@ class RidgeFactor:
                 mean_h=self.statistics.mean_h,
                 mean_y=self.statistics.mean_y,
                 negligible=float(negligible[i]) if own is None else own.negligible,
+                weight=self.statistics.weight,
             )
             for i, alpha in enumerate(alphas)
         ]
@@ -209,6 +210,8 @@ class RidgeSolution:
         Mean target.
     negligible : float
         Eigenvalues of S up to this are rounding.
+    weight : float
+        Total weight of the rows.
     """
 
     alpha: float
@@ -220,6 +223,7 @@ class RidgeSolution:
     mean_h: FloatArray
     mean_y: float
     negligible: float
+    weight: float
 
     @cached_property
     def _root(self) -> tuple[FloatArray, FloatArray]:
