@@ -131,15 +131,14 @@ def fit_squared(
     if tuning is None:
         points = data.value_stacks(*full.stacks(targets))
         sweep = Sweep(targets, points)
-    elif tuning.walk is None:
+    elif tuning.walker is None:
         points = tuning.points
         sweep = Sweep(targets, points, data.value_stacks(*full.stacks(targets)))
     else:
-        refitted = data.value_stacks(*full.stacks(displaced(tuning.walk.multipliers)(full)))
-        walk, refitted = tuning.walk.worth_having(refitted)
+        walk = tuning.walker.walk(lambda multipliers: data.value_stacks(*full.stacks(displaced(multipliers)(full))))
         placed = walk.placed(n_points)
-        targets, points = displaced(placed)(full), walk.evaluate(placed)
-        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, refitted)
+        targets, points = displaced(placed)(full), tuning.walker.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, walk.refitted)
     sweep = replace(
         sweep,
         changed=_changed(data, full, sweep.target),

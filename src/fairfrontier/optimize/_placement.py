@@ -25,14 +25,14 @@ _SCAN = np.geomspace(0.01, 4.0, 36)
 _NODES = 61
 # Standard errors of a bias beyond which it counts as past fair.
 _PAST = 2.0
-# Levels of the largest gap to which several contrasts are brought together, and rounds of corrections for them.
-_LEVELS, _ROUNDS = 21, 10
-# How far the path of several contrasts goes on in the direction of its end.
-_BEYOND = np.array([1.1, 1.2, 1.35])
+# Rounds of corrections of several contrasts, and how far the path goes beyond the correction found.
+_ROUNDS, _BEYOND = 12, 1.25
 # Movement of the scores, relative to their distance from the threshold, over which a response is measured.
 _DIFFERENCE = 0.15
-# Weight of the squared movement of the scores against squared errors of the rates.
-_RIDGE = 1e-4
+# Weights of the squared movement of the scores against squared errors of the rates, and lengths of a step.
+_RIDGES, _LENGTHS = np.array([1e-5, 1e-4, 1e-3, 1e-2]), np.array([1.0, 0.5, 0.2])
+# Gap that a gain of accuracy is worth while several contrasts are corrected.
+_EXCHANGE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,44 +65,78 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """A path and how to evaluate it.
+    """The nodes of a path.
 
     Attributes
     ----------
     multipliers : ndarray of shape (q, m)
-        Those of its nodes, per unit of row weight.
-    points : TradeoffPoints
-        Out-of-fold points there, the constant last.
-    evaluate : callable
-        From multipliers (p, m) to out-of-fold points.
+        Per unit of row weight, the unconstrained stack's first.
+    points, refitted : TradeoffPoints
+        Out-of-fold points, and those of the stacks of all rows on these rows, the constant last.
     largest : float
         Bias above which no point is needed but the unconstrained stack.
     """
 
     multipliers: FloatArray
     points: TradeoffPoints
-    evaluate: Evaluate
+    refitted: TradeoffPoints
     largest: float
 
-    def worth_having(self, refitted: TradeoffPoints) -> "tuple[Walk, TradeoffPoints]":
-        """Return the nodes, and their points, at which also the stacks of all rows are no worse than the constant.
-
-        Parameters
-        ----------
-        refitted : TradeoffPoints
-            Those of the stacks of all rows on these rows, the constant last.
-        """
-        good = refitted.accuracy[:-1] >= refitted.accuracy[-1]
-        good[0] = True
-        if self.multipliers.shape[1] == 1:  # a line ends where it first leaves what is worth having
-            good = np.logical_and.accumulate(good)
-        kept = np.append(good, True)
-        cut = Walk(self.multipliers[good], self.points.select(kept), self.evaluate, self.largest)
-        return cut, refitted.select(kept)
+    def worth_having(self) -> "Walk":
+        """Return the path up to where a stack, of the folds or of all rows, is worse than the constant."""
+        good = np.ones(len(self.multipliers), dtype=bool)
+        for points in (self.points, self.refitted):
+            good[1:] &= points.accuracy[1:-1] >= points.accuracy[-1]
+        end = len(good) if good.all() else int(np.argmin(good))
+        kept = np.append(np.arange(end), len(good))
+        return Walk(self.multipliers[:end], self.points.select(kept), self.refitted.select(kept), self.largest)
 
     def placed(self, n_points: int) -> FloatArray:
         """Return the multipliers (p, m) of points along the path."""
         return interpolate(place(towards_fair(self.points), self.largest, n_points), self.multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """What is needed to place a path.
+
+    Attributes
+    ----------
+    evaluate : callable
+        From multipliers (q, m) to out-of-fold points, the constant model last.
+    reach : ndarray of shape (m, m)
+        Q of `movement`.
+    size : ndarray of shape (s,)
+        Rows of each row set.
+    variance : float or None
+        That of the target for regression; None: decisions.
+    largest : float
+        The largest bias that counts.
+    """
+
+    evaluate: Evaluate
+    reach: FloatArray
+    size: FloatArray
+    variance: float | None
+    largest: float
+
+    def walk(self, refitted: Evaluate) -> Walk:
+        """Return a path from the unconstrained stack to decisions that are past fair.
+
+        Parameters
+        ----------
+        refitted : callable
+            From multipliers (q, m) to points of the stacks of all rows on these rows, the constant model last.
+        """
+        origin = self.evaluate(np.zeros((1, len(self.reach))))
+        errors = np.sort(standard_errors(origin, self.size, self.variance)[0])
+        margin = _PAST * float(np.sqrt(np.square(errors[-2:]).sum()))
+        if len(self.reach) == 1:
+            multipliers = _line(self.evaluate, self.reach, margin)
+        else:
+            multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
+        found = Walk(multipliers, self.evaluate(multipliers), refitted(multipliers), self.largest + margin)
+        return found.worth_having()
 
 
 def displaced(multipliers: FloatArray) -> Targets:
@@ -171,32 +205,8 @@ def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | 
     return np.asarray(np.sqrt(rate * (1.0 - rate) / size))
 
 
-def walk(evaluate: Evaluate, reach: FloatArray, size: FloatArray, variance: float | None, largest: float) -> Walk:
-    """Return a path from the unconstrained stack to decisions that are past fair.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From multipliers (q, m) to points, the constant model last.
-    reach : ndarray of shape (m, m)
-        Q of `movement`.
-    size : ndarray of shape (s,)
-        Rows of each row set.
-    variance : float or None
-        That of the target for regression; None: decisions.
-    largest : float
-        The largest bias that counts.
-    """
-    origin = evaluate(np.zeros((1, len(reach))))
-    errors = np.sort(standard_errors(origin, size, variance)[0])
-    margin = _PAST * float(np.sqrt(np.square(errors[-2:]).sum()))
-    find = _line if len(reach) == 1 else _corrected
-    multipliers, points = find(evaluate, reach, size, margin)
-    return Walk(multipliers, points, evaluate, largest + margin)
-
-
-def _line(evaluate: Evaluate, reach: FloatArray, size: FloatArray, margin: float) -> tuple[FloatArray, TradeoffPoints]:
-    """Walk along the line of one contrast, in the direction in which the decisions become fair."""
+def _line(evaluate: Evaluate, reach: FloatArray, margin: float) -> FloatArray:
+    """Return nodes (q, 1) along the line of one contrast, in the direction in which the decisions become fair."""
     unit = 1.0 / np.sqrt(reach[0, 0]) if reach[0, 0] > 0 else 0.0
     positions = unit * np.concatenate([-_SCAN[::-1], [0.0], _SCAN])
     points = evaluate(positions[:, None])
@@ -211,8 +221,7 @@ def _line(evaluate: Evaluate, reach: FloatArray, size: FloatArray, margin: float
     inside, other = ends
     if np.abs(bias[other]).min() < np.abs(bias[inside]).min() - margin:
         inside = other
-    nodes = _nodes(positions[inside], bias[inside] * sign)[:, None]
-    return nodes, evaluate(nodes)
+    return _nodes(positions[inside], bias[inside] * sign)[:, None]
 
 
 def _end(towards: FloatArray, accuracy: FloatArray, margin: float, floor: float) -> int:
@@ -279,45 +288,45 @@ def towards_fair(points: TradeoffPoints) -> FloatArray:
     return points.sets.largest_gap(points.rates[:-1])
 
 
-def _corrected(
-    evaluate: Evaluate, reach: FloatArray, size: FloatArray, margin: float
-) -> tuple[FloatArray, TradeoffPoints]:
-    """Walk to decisions that are fair on all contrasts at once, each row set corrected as far as it needs.
+def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
+    """Return nodes (q, m) on the way to decisions fair on all contrasts, each row set corrected as far as it needs.
 
     Notes
     -----
     Pairs of g row sets have g(g − 1)/2 multipliers but only g − 1 directions. So each row set has a bonus ν instead,
-    and the multiplier of a pair is (νᵢ − νⱼ)/g. At each level of the largest gap that is to be left, every rate outside
-    the narrowest band of that width is to move to its border. The response J of the rates to the bonuses is measured
-    around the unconstrained stack, and regularised least-squares steps with it are repeated from where the decisions
-    came to, all levels at once.
+    and the multiplier of a pair is (νᵢ − νⱼ)/g. The response J of the rates to the bonuses is measured around the
+    unconstrained stack. Regularised least-squares steps with it towards equal rates are repeated from the best bonuses
+    so far, with J corrected by what each step did (Broyden). What is best is judged out of fold and by the stack of all
+    rows, by the worse of the two. The path is the line to the bonuses that were found, and a little beyond.
     """
     origin = evaluate(np.zeros((1, len(reach))))
-    sets = origin.sets
+    sets, floor = origin.sets, float(origin.accuracy[-1])
     spread = _bonus_to_multipliers(sets, len(size))
     quadratic = spread.T @ reach @ spread
-    floor = float(origin.accuracy[-1])  # the constant model's
     response = _response(evaluate, spread, quadratic)
-    solver = _Steps(response, quadratic, size)
-    levels = np.linspace(float(sets.largest_gap(origin.rates[:1])[0]), 0.0, _LEVELS)
-    bonus = np.zeros((_LEVELS, len(size)))
-    best, rates, accuracy = bonus.copy(), np.repeat(origin.rates[:1], _LEVELS, axis=0), np.full(_LEVELS, np.inf)
-    damping, left = np.ones(_LEVELS), sets.largest_gap(rates) - levels
+
+    def judged(bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean rates (c, s) and the merit of bonuses (c, s)."""
+        both = [one(bonus @ spread.T) for one in (evaluate, refitted)]
+        gap = np.max([sets.largest_gap(one.rates[:-1]) for one in both], axis=0)
+        accuracy = both[0].accuracy[:-1]
+        merit = np.where(accuracy >= floor, gap - _EXCHANGE * accuracy, np.inf)
+        return (both[0].rates[:-1] + both[1].rates[:-1]) / 2.0, merit
+
+    best = np.zeros(len(size))
+    rates, merit = (value[0] for value in judged(best[None]))
     for _ in range(_ROUNDS):
-        wanted = np.stack([_into_band(r, size, sets, max(e, 0.0)) for r, e in zip(rates, levels, strict=True)])
-        bonus = best + damping[:, None] * solver.solve(wanted - rates)
-        found = evaluate(bonus @ spread.T)
-        over = sets.largest_gap(found.rates[:-1]) - levels
-        better = (over < left - 1e-9) & (found.accuracy[:-1] >= floor)
-        best[better], rates[better], left[better] = bonus[better], found.rates[:-1][better], over[better]
-        accuracy[better] = found.accuracy[:-1][better]
-        damping = np.where(better, np.minimum(1.5 * damping, 1.0), 0.5 * damping)
-        if np.all(damping < 0.02) or left.max() < 0.25 * margin / _PAST:
+        change = _equal(rates, size, sets) - rates
+        steps = np.stack([_step(response, ridge * quadratic, size, change) for ridge in _RIDGES])
+        tried = best + (_LENGTHS[:, None, None] * steps).reshape(-1, len(size))
+        found, merits = judged(tried)
+        i = int(np.argmin(merits))
+        move = tried[i] - best
+        response = response + np.outer(found[i] - rates - response @ move, move) / max(float(move @ move), 1e-300)
+        if merits[i] >= merit - 1e-4:
             break
-    multipliers = np.vstack([best, _BEYOND[:, None] * best[-1]]) @ spread.T
-    found = evaluate(multipliers)
-    keep = np.append(np.ones(_LEVELS, dtype=bool), found.accuracy[_LEVELS:-1] >= floor)
-    return multipliers[keep], found.select(np.append(keep, True))
+        best, rates, merit = tried[i], found[i], merits[i]
+    return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
 
 
 def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
@@ -341,50 +350,17 @@ def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> 
     return np.asarray(np.divide(up - down, width[:, None], out=np.zeros_like(up), where=width[:, None] > 0).T)
 
 
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """Regularised least-squares steps: the bonuses that bring a wanted change of the rates with little movement.
-
-    Attributes
-    ----------
-    response : ndarray of shape (s, s)
-        J.
-    quadratic : ndarray of shape (s, s)
-        Squared movement of the scores as a form in the bonuses.
-    size : ndarray of shape (s,)
-        Rows of each row set: a small one has a noisy rate, which is matched less closely.
-    """
-
-    response: FloatArray
-    quadratic: FloatArray
-    size: FloatArray
-
-    def solve(self, change: FloatArray) -> FloatArray:
-        """Return the bonuses (l, s) for changes (l, s)."""
-        weight = np.sqrt(self.size / self.size.mean())
-        weighted = self.response * weight[:, None]
-        normal = weighted.T @ weighted + _RIDGE * self.quadratic
-        normal[np.diag_indices_from(normal)] += 1e-9 * max(float(np.trace(normal)), 1e-300)
-        return np.asarray(np.linalg.solve(normal, weighted.T @ (weight[:, None] * change.T)).T)
+def _step(response: FloatArray, ridge: FloatArray, size: FloatArray, change: FloatArray) -> FloatArray:
+    """Return the bonuses (s,) that bring a wanted change of the rates with little movement; small sets count less."""
+    weighted = response.T * (size / size.mean())
+    normal = weighted @ response + ridge
+    normal[np.diag_indices_from(normal)] += 1e-9 * max(float(np.trace(normal)), 1e-300)
+    return np.asarray(np.linalg.solve(normal, weighted @ change))
 
 
-def _into_band(rates: FloatArray, size: FloatArray, sets: RowSets, width: float) -> FloatArray:
-    """Return the rates (s,), those outside moved into a band of the given width in each block.
-
-    Notes
-    -----
-    The band is where the least has to be moved: the sum of squared moves, weighted by the sizes, is convex in its
-    position.
-    """
+def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
+    """Return the rates (s,) with those of each block at their mean."""
     wanted = rates.copy()
-    for block in sets.blocks:
-        index = np.asarray(block)
-        values, weight = rates[index], size[index]
-        low, high = float(values.min()), float(values.max())
-        if high - low <= width:
-            continue
-        starts = np.linspace(low, high - width, 101)
-        moved = np.clip(values, starts[:, None], starts[:, None] + width)
-        cost = (weight * np.square(moved - values)).sum(axis=1)
-        wanted[index] = moved[int(np.argmin(cost))]
+    for block in map(list, sets.blocks):
+        wanted[block] = np.average(rates[block], weights=size[block])
     return wanted

@@ -14,7 +14,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
 from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
-from fairfrontier.optimize._placement import Walk, displaced, held_out_signal, movement, walk
+from fairfrontier.optimize._placement import Walker, displaced, held_out_signal, movement
 from fairfrontier.optimize._ridge_path import paper_penalties
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.quantify._fauc import fauc
@@ -41,8 +41,8 @@ class Tuning:
         D, the relative ridge scale of each model.
     debias : ndarray of shape (k,) or None
         The penalty of each model in the directions U; None: that of w₀.
-    walk : Walk or None
-        Where the signed path goes; None for the paper's path.
+    walker : Walker or None
+        What is needed to place the signed path; None for the paper's path.
     signal : float
         How much of the differences between row sets held-out rows confirm.
     points : TradeoffPoints
@@ -56,7 +56,7 @@ class Tuning:
     alpha: float
     scale: FloatArray
     debias: FloatArray | None
-    walk: Walk | None
+    walker: Walker | None
     signal: float
     points: TradeoffPoints
     statistics: StackStatistics
@@ -127,7 +127,7 @@ def tune(
         full = validation.full
         variance = full.y_square / full.weight if threshold is None else None
         reach = movement(validation.train[0], trial, 0, threshold)
-        found = walk(evaluate, reach, full.set_weight, variance, _largest_bias(weight))
+        found = Walker(evaluate, reach, full.set_weight, variance, _largest_bias(weight))
     return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
 
 
