@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -210,22 +209,16 @@ def fit_iterative(
 def _solve_path(
     data: StackData, loss: str, alpha: float, scale: FloatArray, positions: FloatArray, tau: float | None = None
 ) -> tuple[FairPath, FairPath | None]:
-    """Return the stacks with score bias s·b₀ for each position s and, if asked for, the one with the largest s ≤ 1
-    that keeps all biases in [−τ, τ]."""
+    """Return the stacks with score bias s·b₀ for each position s and, if asked for, that with all in [−τ, τ]."""
     problem = ConstrainedProblem(data, alpha, scale)
-    solve: Callable[[FloatArray], FairPath]
     if loss == "log":
         newton = LogisticSolver(problem)
         start = newton.unconstrained()
-        b0, solve = problem.bias(start.beta), partial(newton.path, start=start)
-    else:
-        hinge = HingeSolver(problem)
-        b0, solve = problem.bias(hinge.unconstrained()), hinge.path
-    path = solve(positions[:, None] * b0)
-    largest = float(np.abs(b0).max())
-    if tau is None:
-        return path, None
-    return path, solve(b0[None, :] * (min(1.0, tau / largest) if largest > 0 else 1.0))
+        path = newton.path(positions[:, None] * problem.bias(start.beta), start)
+        return path, None if tau is None else newton.within(tau, start)
+    hinge = HingeSolver(problem)
+    path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
+    return path, None if tau is None else hinge.within(tau)
 
 
 def _out_of_fold(

@@ -40,13 +40,24 @@ class HingeSolver:
         warn_if_unconverged("hinge", solved, self.tolerance)
         return self.problem.path(targets, solved)
 
-    def _solve(self, rows: FloatArray, values: FloatArray) -> Solved:
+    def within(self, tau: float) -> FairPath:
+        """Return the stack whose score biases are all in [−τ, τ] (Eq. 3)."""
+        box = np.vstack([self.problem.contrasts.T, -self.problem.contrasts.T])
+        box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
+        none = np.empty((0, self.problem.n_coefficients))
+        solved = self._solve(none, np.empty(0), box, np.full(len(box), tau))
+        warn_if_unconverged("hinge", [solved], self.tolerance)
+        return self.problem.path(self.problem.bias(solved.beta)[None, :], [solved])
+
+    def _solve(
+        self, rows: FloatArray, values: FloatArray, box: FloatArray | None = None, largest: FloatArray | None = None
+    ) -> Solved:
         """Return the solution; its residual is the largest of duality gap, primal and dual residual.
 
         Notes
         -----
         Variables (w, constant, ξ). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities for
-        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ.
+        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ, then box·(w, constant) ≤ largest if there is a box.
         """
         problem, n = self.problem, len(self.problem.y)
         k = problem.n_coefficients
@@ -59,14 +70,17 @@ class HingeSolver:
             [sparse.csc_matrix(-sign[:, None] * problem.design), -eye],
             [sparse.csc_matrix((n, k)), -eye],
         ]
+        limit = [values, -np.ones(n), np.zeros(n)]
+        if box is not None and largest is not None:
+            blocks.append([sparse.csc_matrix(box), sparse.csc_matrix((len(box), n))])
+            limit.append(largest)
         matrix = sparse.bmat(blocks if len(rows) else blocks[1:], format="csc")
-        limit = np.concatenate([values, -np.ones(n), np.zeros(n)])
         cones: list[Any] = [self._clarabel.ZeroConeT(len(rows))] if len(rows) else []
-        cones.append(self._clarabel.NonnegativeConeT(2 * n))
+        cones.append(self._clarabel.NonnegativeConeT(matrix.shape[0] - len(rows)))
         settings = self._clarabel.DefaultSettings()
         settings.verbose, settings.max_iter = False, self.max_iterations
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, limit, cones, settings).solve()
+        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, np.concatenate(limit), cones, settings).solve()
         if not np.all(np.isfinite(result.x)):
             raise FairFrontierError(f"the quadratic program of loss='hinge' failed: {result.status}")
         gap = abs(result.obj_val - result.obj_val_dual) / max(1.0, abs(result.obj_val))

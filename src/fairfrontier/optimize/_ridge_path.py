@@ -276,7 +276,7 @@ class RidgeSolution:
         # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
         unit, size = float(np.linalg.norm(inverse @ b0)), float(np.abs(root).max())
         limits = np.concatenate([b0 - tau, -b0 - tau]) / (unit * size)
-        z = unit * _least_distance(np.vstack([-root, root]) / size, limits)
+        z = unit * least_distance(np.vstack([-root, root]) / size, limits)
         return np.clip(b0 + root @ z, -tau, tau)
 
     def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
@@ -286,7 +286,7 @@ class RidgeSolution:
         return np.asarray((shrink * (self.b0 @ vectors)) @ vectors.T)
 
 
-def _least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
+def least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
     """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP), which must be feasible."""
     system = np.vstack([constraints.T, limits])
     goal = np.zeros(len(system))
