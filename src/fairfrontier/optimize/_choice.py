@@ -183,6 +183,8 @@ class Judge:
             apart = _smooth_rates(sweep.refitted) - self.rates[0]
             beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
             self.rates = (self.rates[0], self.rates[0] + beyond)
+        # As they are seen, for tests that must not lean on what is expected.
+        self.seen = tuple(_smooth_rates(one) for one in (points, sweep.refitted) if one is not None)
         self._shrink(sweep.signal)
         # Away from the unconstrained stack accuracy falls; what rises is noise.
         self.accuracy = isotonic_regression(points.accuracy[:-1], increasing=False)
@@ -261,8 +263,10 @@ class Judge:
         fairest = float(alone.place[np.argmax(self.fairness(alone)), 0])
         found = alone.take(np.flatnonzero(alone.place[:, 0] <= fairest)[::-1])
         if randomize:
-            mixed = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
-            found = _joined(self._diluted(fairest), mixed)
+            found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
+            # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
+            if limits.min_ratio is None:
+                found = _joined(self._diluted(fairest), found)
         if limits.max_accuracy_loss is not None:
             found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
         return found
@@ -284,6 +288,17 @@ class Judge:
         first, second = (np.repeat(index, len(_SHARES)) for index in np.triu_indices(len(alone), k=1))
         found = _mixtures(alone, first, second, np.tile(_SHARES, len(first) // len(_SHARES)))
         return _joined(found, alone.take(np.array([len(alone) - 1])))
+
+    def seen_rates(self, judged: Judged) -> list[FloatArray]:
+        """Return the rates (c, s) of candidates as they are seen out of fold, and of the stacks of all rows."""
+        share = judged.share[:, None]
+        result = []
+        for seen in self.seen:
+            first, second = (interpolate(np.nan_to_num(place), seen) for place in judged.place.T)
+            constant = np.isnan(judged.place[:, 1])
+            second[constant] = self.constant_rates
+            result.append(share * first + (1.0 - share) * second)
+        return result
 
     def selection(self, chosen: Judged, limits: Limits) -> Selection:
         """Return what there is to say of a candidate."""

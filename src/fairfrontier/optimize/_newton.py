@@ -140,7 +140,7 @@ class LogisticSolver:
 def _step_within(
     gradient: FloatArray, hessian: FloatArray, box: FloatArray, room: FloatArray, beta: FloatArray
 ) -> FloatArray:
-    """Return the minimum d of gᵀd + ½dᵀHd subject to box·d ≤ room, from a β such that β without its weights is inside."""
+    """Return the minimum d of gᵀd + ½dᵀHd subject to box·d ≤ room; β with weights of zero must be inside."""
     lower = cholesky(hessian, lower=True)
     shift = solve_triangular(lower, gradient, lower=True)
     rows = solve_triangular(lower, box.T, lower=True).T

@@ -7,17 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.metrics._contrasts import Contrasts
+from fairfrontier.metrics._contrasts import Contrasts, RowSets
 from fairfrontier.optimize._choice import Judge, Judged, Limits, Selection
 from fairfrontier.optimize._draws import Key, TwoStacks
 from fairfrontier.optimize._fitting import FittedPath
+from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
 from fairfrontier.optimize._mixture import checked_secret
 from fairfrontier.optimize._placement import interpolate
 from fairfrontier.optimize._ridge_path import TAU_ADVICE, FairPath
@@ -300,15 +301,29 @@ class OperatingPoint:
             raise InfeasibleError(_nothing(judge, limits))
         if calibration is None:
             size = np.array(list(self.group_sizes_.values()), dtype=np.float64)
-            counts = [np.rint(rates * size) for rates in found.rates]
+            counts = [np.rint(rates * size) for rates in judge.seen_rates(found)]
             n_rows, procedure = 0, "fixed sequence of tests on out-of-fold decisions; approximate"
         else:
             positives, size, n_rows = self._counted(found, calibration)
             counts, procedure = [positives], "fixed sequence of exact tests on calibration rows"
-        passed = promise(counts, size, judge.sets, n_rows or int(sum(size)), limits, level)
+        options = {"confidence": level, "disjoint": isinstance(self.fairness, str)}
+        if randomize and asked:
+            mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
+            seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
+            start = _first_likely(seen, size, judge.sets, limits, level)
+            found, counts = found.take(np.arange(start, len(found))), [one[start:] for one in counts]
+        passed = promise(counts, size, judge.sets, n_rows or self._n_rows(), limits, options)
         best = int(passed.index[np.argmax(found.accuracy[passed.index])])
         fields = {"procedure": procedure, "confidence": level, "n_calibration": n_rows, "promised": passed.fairness}
         return found.take(np.array([best])), fields
+
+    def _n_rows(self) -> int:
+        """Return how many rows the sets of the measure have in all, each row once."""
+        sets = self.points_.sets
+        blocks = dict.fromkeys(sets.attributes, 0)
+        for name, block in zip(sets.attributes, sets.blocks, strict=True):
+            blocks[name] += sum(self.group_sizes_[sets.names[i]] for i in block)
+        return max(blocks.values())
 
     def _counted(self, found: Judged, calibration: Any) -> tuple[FloatArray, FloatArray, int]:
         """Return the positive decisions of each candidate in each row set (c, s), the sets' sizes, and all rows."""
@@ -338,8 +353,8 @@ class OperatingPoint:
             )
         member = contrasts.membership[:, contrasts.cells.codes].astype(np.float64)
         threshold = self._predictor_threshold()
-        # A record's draw is the same for all candidates, as in use.
-        number = Key(secrets.token_bytes(32)).numbers([b"i:%d" % row for row in range(len(H))])
+        # A record's draw is the same for all candidates, as in use, and for all calls: a failed test is not repeated.
+        number = Key(b"calibration rows").numbers([b"i:%d" % row for row in range(len(H))])
         positives = np.empty((len(found), len(member)))
         for start in range(0, len(found), 64):
             part = slice(start, start + 64)
@@ -359,7 +374,7 @@ class _Passed:
 
 
 def promise(
-    counts: list[FloatArray], size: FloatArray, sets: Any, n_rows: int, limits: Limits, confidence: float
+    counts: list[FloatArray], size: FloatArray, sets: RowSets, n_rows: int, limits: Limits, options: dict[str, Any]
 ) -> _Passed:
     """Return the candidates, tested in their order, that are shown to be fair enough by all `counts` (c, s).
 
@@ -368,23 +383,44 @@ def promise(
     InfeasibleError
         If none is; it says what can be promised.
     """
-    from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
-
-    options: dict[str, Any] = {"confidence": confidence}
     if limits.min_fairness is None and limits.min_ratio is None:
         lowest = min(float(largest_promise(one, size, sets, **options)[0]) for one in counts)
         return _Passed(np.array([0]), lowest)
     asked: dict[str, Any] = {"min_fairness": limits.min_fairness, "min_ratio": limits.min_ratio}
     order = np.arange(len(counts[0]))
-    passed = np.logical_and.reduce(
-        [certified(one, size, sets, order=order, **asked, **options).certified for one in counts]
-    )
-    if not passed.any():
-        if limits.min_fairness is None:
-            raise InfeasibleError(f"min_ratio={limits.min_ratio:g} cannot be promised with {n_rows} rows: ask for less")
-        advice = promise_advice(counts[-1][0], size, sets, n_rows, min_fairness=limits.min_fairness, **options)
-        raise InfeasibleError(f"min_fairness={limits.min_fairness:g} cannot be promised: {advice}")
-    return _Passed(np.flatnonzero(passed), limits.min_fairness)
+    shown = [certified(one, size, sets, order=order, **asked, **options).certified for one in counts]
+    passed = np.logical_and.reduce(shown)
+    if passed.any():
+        return _Passed(np.flatnonzero(passed), limits.min_fairness)
+    wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
+    if limits.min_fairness is None:
+        raise InfeasibleError(f"{wanted} cannot be promised with {n_rows:,} rows: ask for less, or use more rows")
+    confidence = options["confidence"]
+    advice = promise_advice(counts[-1][0], size, sets, n_rows, min_fairness=limits.min_fairness, confidence=confidence)
+    raise InfeasibleError(f"{wanted} cannot be promised: {advice}")
+
+
+def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limits: Limits, confidence: float) -> int:
+    """Return with which of mixtures with the constant model, whose share falls, the tests begin.
+
+    Parameters
+    ----------
+    seen : list of ndarray of shape (c, s)
+        The rates of positive decisions as the fit saw them: what is counted in the tests plays no part.
+    size, sets, limits, confidence
+        The row sets of the tests, and what is asked for.
+
+    Notes
+    -----
+    A mixture with much of the constant is fair but nearly useless, and each test more may fail by bad luck. So they
+    begin with the last mixture that passes even if its gap comes out two standard errors larger than expected.
+    """
+    room = 1.0 - float(limits.min_fairness or 0.0)
+    likely = np.ones(len(seen[0]), dtype=bool)
+    for rates in seen:
+        variance = np.sort(np.clip(rates * (1.0 - rates), 0.01, None) / size, axis=1)[:, -2:].sum(axis=1)
+        likely &= sets.largest_gap(rates) + (ndtri(confidence) + 2.0) * np.sqrt(variance) <= room
+    return int(np.flatnonzero(likely)[-1]) if likely.any() else 0
 
 
 def _nothing(judge: Judge, limits: Limits) -> str:
