@@ -21,6 +21,8 @@ _DEVIATIONS = 512
 _SHARES = np.linspace(0.05, 1.0, 20)
 # Gaps that differ by less than this many standard errors count as equal.
 _SAME = 0.05
+# Share of the probability of an error that a sequence of tests aside the main one has.
+_ASIDE = 0.1
 # A change of a rate from one node to the next is a jump if it is above this, above this many rows, and above this
 # many times the usual change.
 _JUMP, _JUMP_ROWS, _JUMP_TIMES = 0.02, 4.0, 4.0
@@ -254,22 +256,49 @@ class Judge:
             interpolate(places, self.errors),
         )
 
-    def sequence(self, limits: Limits, *, randomize: bool) -> Judged:
-        """Return candidates for tests one after the other, from the fairest place towards the unconstrained stack."""
+    def sequence(self, limits: Limits, *, randomize: bool) -> tuple[Judged, dict[int, float]]:
+        """Return candidates for tests one after the other towards the unconstrained stack, and where to begin.
+
+        Returns
+        -------
+        Judged
+            The candidates.
+        dict of int to float
+            The candidates with which sequences begin, and each one's share of the probability of an error.
+
+        Notes
+        -----
+        The main sequence begins at the fairest place. How far that is from fair is known with an error only, so with
+        one contrast two more begin before and beyond it, each with a small share (Bonferroni).
+        """
         alone = self.single()
-        alone = alone.take(np.flatnonzero((alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])))
+        good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
+        if limits.max_accuracy_loss is not None:
+            good &= alone.accuracy >= self.accuracy[0] - limits.max_accuracy_loss
+        alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
-            return alone
-        fairest = float(alone.place[np.argmax(self.fairness(alone)), 0])
-        found = alone.take(np.flatnonzero(alone.place[:, 0] <= fairest)[::-1])
-        if randomize:
-            found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
-            # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
-            if limits.min_ratio is None:
-                found = _joined(self._diluted(fairest), found)
+            return alone, {}
+        main = int(np.argmax(self.fairness(alone)))
+        if not randomize:
+            begin = {i: _ASIDE for i in self._aside(alone, main) if i != main}
+            return alone, begin | {main: 1.0 - _ASIDE * len(begin)}
+        fairest = float(alone.place[main, 0])
+        found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
+        # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
+        if limits.min_ratio is None:
+            found = _joined(self._diluted(fairest), found)
         if limits.max_accuracy_loss is not None:
             found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
-        return found
+        return found, {0: 1.0}
+
+    def _aside(self, alone: Judged, main: int) -> list[int]:
+        """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
+        if self.sets.n_contrasts != 1:
+            return []
+        first, second = self.sets.pairs()[0]
+        bias = alone.rates[0][:, first] - alone.rates[0][:, second]
+        error = float(np.hypot(alone.errors[main, first], alone.errors[main, second]))
+        return [int(np.argmin(np.abs(bias - side * 1.5 * error))) for side in (-1.0, 1.0)]
 
     def _diluted(self, place: float) -> Judged:
         """Return mixtures of a node and the constant model, the constant's share falling."""

@@ -296,8 +296,12 @@ class OperatingPoint:
         if self._regression:
             raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
         asked = limits.min_fairness is not None or limits.min_ratio is not None
-        found = judge.sequence(limits, randomize=randomize) if asked else judge.choose(limits, randomize=randomize)
-        if found is None or len(found) == 0:
+        if asked:
+            found, begin = judge.sequence(limits, randomize=randomize)
+        else:
+            fairest = judge.choose(limits, randomize=randomize)
+            found, begin = (judge.single().take(np.arange(0)) if fairest is None else fairest), {0: 1.0}
+        if len(found) == 0:
             raise InfeasibleError(_nothing(judge, limits))
         if calibration is None:
             size = np.array(list(self.group_sizes_.values()), dtype=np.float64)
@@ -310,9 +314,8 @@ class OperatingPoint:
         if randomize and asked:
             mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
             seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
-            start = _first_likely(seen, size, judge.sets, limits, level)
-            found, counts = found.take(np.arange(start, len(found))), [one[start:] for one in counts]
-        passed = promise(counts, size, judge.sets, n_rows or self._n_rows(), limits, options)
+            begin = {_first_likely(seen, size, judge.sets, limits, level): 1.0}
+        passed = promise(counts, size, judge.sets, n_rows or self._n_rows(), limits, begin, options)
         best = int(passed.index[np.argmax(found.accuracy[passed.index])])
         fields = {"procedure": procedure, "confidence": level, "n_calibration": n_rows, "promised": passed.fairness}
         return found.take(np.array([best])), fields
@@ -374,9 +377,32 @@ class _Passed:
 
 
 def promise(
-    counts: list[FloatArray], size: FloatArray, sets: RowSets, n_rows: int, limits: Limits, options: dict[str, Any]
+    counts: list[FloatArray],
+    size: FloatArray,
+    sets: RowSets,
+    n_rows: int,
+    limits: Limits,
+    begin: dict[int, float],
+    options: dict[str, Any],
 ) -> _Passed:
-    """Return the candidates, tested in their order, that are shown to be fair enough by all `counts` (c, s).
+    """Return the candidates that are shown to be fair enough by all `counts` (c, s).
+
+    Parameters
+    ----------
+    counts : list of ndarray of shape (c, s)
+        Positive decisions of the candidates.
+    size : ndarray of shape (s,)
+        Rows of each row set.
+    sets : RowSets
+        Which sets are compared.
+    n_rows : int
+        All rows.
+    limits : Limits
+        What is asked for.
+    begin : dict of int to float
+        The candidates with which a sequence of tests begins, and its share of the probability of an error.
+    options : dict
+        Confidence, and whether row sets are disjoint.
 
     Raises
     ------
@@ -387,16 +413,20 @@ def promise(
         lowest = min(float(largest_promise(one, size, sets, **options)[0]) for one in counts)
         return _Passed(np.array([0]), lowest)
     asked: dict[str, Any] = {"min_fairness": limits.min_fairness, "min_ratio": limits.min_ratio}
-    order = np.arange(len(counts[0]))
-    shown = [certified(one, size, sets, order=order, **asked, **options).certified for one in counts]
-    passed = np.logical_and.reduce(shown)
+    passed = np.zeros(len(counts[0]), dtype=bool)
+    for start, share in begin.items():
+        level = options | {"confidence": 1.0 - share * (1.0 - options["confidence"])}
+        order = np.arange(start, len(passed))
+        shown = [certified(one, size, sets, order=order, **asked, **level).certified for one in counts]
+        passed |= np.logical_and.reduce(shown)
     if passed.any():
         return _Passed(np.flatnonzero(passed), limits.min_fairness)
     wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
     if limits.min_fairness is None:
         raise InfeasibleError(f"{wanted} cannot be promised with {n_rows:,} rows: ask for less, or use more rows")
+    fairest = counts[-1][max(begin, key=lambda start: begin[start])]
     confidence = options["confidence"]
-    advice = promise_advice(counts[-1][0], size, sets, n_rows, min_fairness=limits.min_fairness, confidence=confidence)
+    advice = promise_advice(fairest, size, sets, n_rows, min_fairness=limits.min_fairness, confidence=confidence)
     raise InfeasibleError(f"{wanted} cannot be promised: {advice}")
 
 
