@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
-from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._folds import assign_folds, train_test
 
 from .stacking import measured
@@ -136,16 +136,6 @@ class TestOperatingPoints:
             .fit(predictions, rows["y"], sensitive_features=rows["sex"])
             .predict(predictions),
         )
-
-    def test_select(self, rows, predictions):
-        model = self.fit(rows, predictions)
-        for least in (0.5, 0.9, float(model.points_.fairness[:-1].max())):
-            chosen = model.select(min_fairness=least)
-            allowed = model.points_.fairness[:-1] >= least
-            best = np.flatnonzero(allowed)[np.argmax(model.points_.accuracy[:-1][allowed])]
-            assert np.array_equal(chosen.weights_, model.path_.weights[best])
-        with pytest.raises(InfeasibleError, match=r"min_fairness must be at most 0\.\d+, the fairness of the fairest"):
-            model.select(min_fairness=1.0)
 
     def test_default_point_has_the_best_fauc_with_the_constant(self, rows, predictions):
         model = self.fit(rows, predictions)

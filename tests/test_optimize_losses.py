@@ -24,7 +24,7 @@ def rows(seed, *, n=150, k=4, groups=2, fairness="demographic_parity", weighted=
     return Stacking(H, label.astype(float), group, fairness, weight)
 
 
-def by_cvxpy(data, loss, alpha, scale, target):
+def by_cvxpy(data, loss, alpha, scale, target, tau=None):
     k = data.H.shape[1]
     w, constant = cp.Variable(k), cp.Variable()
     mean = data.H.mean(axis=0)  # the solver wants numbers of moderate size
@@ -35,6 +35,7 @@ def by_cvxpy(data, loss, alpha, scale, target):
     objective = weight @ each + alpha / 2 * cp.sum_squares(cp.multiply(scale, w))
     B = data.statistics().contrast_matrix()
     limits = [] if target is None else [B.T @ w == target]
+    limits += [] if tau is None else [cp.abs(B.T @ w) <= tau]
     tight = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-11)
     with warnings.catch_warnings():  # it may stop short of this; it is near enough or the comparison fails
         warnings.filterwarnings("ignore", "Solution may be inaccurate", UserWarning)
@@ -85,6 +86,43 @@ def test_path_is_the_solvers(loss, options):
     assert path.kkt.max() < 1e-6
     free, _ = by_cvxpy(data, loss, 2.0, scale, None)
     np.testing.assert_allclose(path.weights[0], free, atol=1e-5 if loss == "log" else 1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+@pytest.mark.parametrize("options", CASES)
+def test_the_box_of_equation_3_is_the_solvers(loss, options):
+    data = rows(11, **options)
+    scale = np.array([1.0, 0.5, 2.0, 1.0])
+    problem = ConstrainedProblem(data, 2.0, scale)
+    if loss == "log":
+        solver = LogisticSolver(problem)
+        start = solver.unconstrained()
+        largest, within = np.abs(problem.bias(start.beta)).max(), lambda tau: solver.within(tau, start)
+    else:
+        solver = HingeSolver(problem)
+        largest, within = np.abs(problem.bias(solver.unconstrained())).max(), solver.within
+    for share in (0.0, 0.1, 0.5, 0.9, 2.0):
+        path = within(share * largest)
+        w, constant = by_cvxpy(data, loss, 2.0, scale, None, tau=share * largest)
+        ours = objective(data, loss, 2.0, path.weights[0], path.intercept[0], scale)
+        assert ours <= objective(data, loss, 2.0, w, constant, scale) * (1 + 1e-7)
+        assert path.tau[0] <= share * largest * (1 + 1e-6) + 1e-9
+        np.testing.assert_allclose(path.weights[0], w, atol=2e-4)
+        assert path.kkt[0] < 1e-6
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_with_several_contrasts_the_box_beats_the_ray(loss):
+    data = rows(12, groups=4, n=300)
+    group = data.contrasts.cells.attributes[0].codes
+    free = FairStacksClassifier(loss=loss, alpha=2.0).fit(data.H, data.y, sensitive_features=group)
+    b0 = free.path_.target[0]
+    tau = 0.4 * np.abs(b0).max()
+    model = FairStacksClassifier(loss=loss, alpha=2.0, tau=tau).fit(data.H, data.y, sensitive_features=group)
+    assert np.abs(model.target_).max() <= tau * (1 + 1e-6)
+    ray = free.at(target=0.4 * b0)
+    ours, theirs = (objective(data, loss, 2.0, one.weights_, one.intercept_) for one in (model, ray))
+    assert ours < theirs - 1e-3
 
 
 def test_unconstrained_logistic_stack_is_scikit_learns():

@@ -56,6 +56,7 @@ else:
         "RandomizedMixture": "optimize",
         "Requirement": "quantify",
         "ScoreDecisionDiagnostics": "optimize",
+        "Selection": "optimize",
         "SensitivityDisplay": "quantify",
         "StackStatistics": "optimize",
         "StepWeight": "quantify",

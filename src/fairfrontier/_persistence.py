@@ -20,11 +20,14 @@ _TRUSTED = frozenset(
         "fairfrontier.learners._members.NeighborsClassifier",
         "fairfrontier.learners._members.NeighborsRegressor",
         "fairfrontier.metrics._contrasts.RowSets",
+        "fairfrontier.optimize._choice.Selection",
         "fairfrontier.optimize._draws.Key",
+        "fairfrontier.optimize._draws.TwoStacks",
         "fairfrontier.optimize._fairstacks.FairStacksClassifier",
         "fairfrontier.optimize._fairstacks.FairStacksRegressor",
         "fairfrontier.optimize._fitting.FittedPath",
         "fairfrontier.optimize._mixture.RandomizedMixture",
+        "fairfrontier.optimize._placement.Sweep",
         "fairfrontier.optimize._ridge_path.FairPath",
         "fairfrontier.optimize._ridge_path.RidgeSolution",
         "fairfrontier.quantify._weights.PointWeight",
@@ -49,7 +52,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
         A fitted stack, a mixture, or any scikit-learn estimator.
     path : path-like
         The file to write, customarily ``*.skops``. It is replaced in one step or not at all. That of a
-        `RandomizedMixture`, which has the secret in it, can be read by its owner only.
+        model that randomises has the secret in it, and can be read by its owner only.
 
     Returns
     -------
@@ -78,7 +81,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     try:
         skops.dump(model, name)
         # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
-        if not isinstance(model, RandomizedMixture):
+        if not (isinstance(model, RandomizedMixture) or getattr(model, "mixture_", None) is not None):
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)

@@ -1,5 +1,6 @@
 """Optimize the frontier: stack the models under a bias constraint."""
 
+from fairfrontier.optimize._choice import Selection
 from fairfrontier.optimize._decision_path import DecisionPath
 from fairfrontier.optimize._draws import Draw
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
@@ -26,6 +27,7 @@ __all__ = [
     "MixtureReport",
     "RandomizedMixture",
     "ScoreDecisionDiagnostics",
+    "Selection",
     "StackStatistics",
     "certify",
     "generalization_bound",

@@ -1,11 +1,12 @@
 """Numbers in [0, 1) that follow from a secret and an id, by HMAC-SHA256."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
@@ -102,3 +103,44 @@ def secret_bytes(secret: Any) -> bytes:
             f"secret must have at least {MINIMUM_SECRET} bytes; got {len(raw)}: make one with secrets.token_bytes(32)"
         )
     return raw
+
+
+@dataclass(frozen=True, eq=False)
+class TwoStacks:
+    """Two stacks, one of which decides on each record, drawn by its id and a secret.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (2, k)
+        Weight of each base model.
+    intercept : ndarray of shape (2,)
+        The constants.
+    share : float
+        Probability of the first.
+    key : Key
+        The secret.
+    """
+
+    weights: FloatArray
+    intercept: FloatArray
+    share: float
+    key: Key
+
+    def accepted(self, H: NDArray[np.floating[Any]], threshold: float) -> FloatArray:
+        """Return the probability of decision 1 on rows (n, k); the threshold is that of the linear predictor."""
+        first, second = (H @ self.weights.T + self.intercept > threshold).T
+        return np.asarray(self.share * first + (1.0 - self.share) * second)
+
+    def decide(self, H: NDArray[np.floating[Any]], threshold: float, ids: Iterable[Any] | None) -> NDArray[np.bool_]:
+        """Return the decisions on rows (n, k) by ids, without them by a hash of each row."""
+        messages = row_ids(H) if ids is None else [encode_id(one) for one in ids]
+        if len(messages) != len(H):
+            raise InvalidInputError(f"ids must hold one id per row, {len(H)}; got {len(messages)}")
+        first, second = (H @ self.weights.T + self.intercept > threshold).T
+        return np.asarray(np.where(self.key.numbers(messages) < self.share, first, second))
+
+
+def row_ids(H: NDArray[np.floating[Any]]) -> list[bytes]:
+    """Return an id for each row of numbers: their digits, so that rounding in the last ones does not matter."""
+    digits = np.ascontiguousarray(np.round(np.asarray(H, dtype=np.float64), 9) + 0.0)  # + 0.0: no negative zero
+    return [b"b:" + row.tobytes() for row in digits]

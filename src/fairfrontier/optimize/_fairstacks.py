@@ -143,16 +143,42 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         return self.classes_
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
-        """Return the score minus the threshold, shape (n,): above 0 is the second class."""
+        """Return the score minus the threshold, shape (n,): above 0 is the second class.
+
+        Of a model that randomises: the probability of the second class minus one half.
+        """
+        if self.mixture_ is not None:
+            return self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] - 0.5
         return self._scores(X, sensitive_features) - self.threshold
 
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
-        """Return the score clipped to [0, 1] as the probability of the second class, shape (n, 2)."""
-        positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
+        """Return the score clipped to [0, 1] as the probability of the second class, shape (n, 2).
+
+        Of a model that randomises: the exact probability with which it decides for the second class.
+        """
+        if self.mixture_ is not None:
+            positive = self.mixture_.accepted(self._matrix(X, sensitive_features), self._predictor_threshold())
+        else:
+            positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
         return np.stack([1.0 - positive, positive], axis=1)
 
-    def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Return the predicted classes, shape (n,)."""
+    def predict(self, X: Any, *, sensitive_features: Any = None, ids: Any = None) -> NDArray[Any]:
+        """Return the predicted classes, shape (n,).
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Rows to predict.
+        sensitive_features : array-like, dict or dataframe, optional
+            Needed by an attribute-aware stack only.
+        ids : iterable of n ids, optional
+            The records' ids (str, int or bytes), by which a model that randomises draws; without them rows with the
+            same base predictions have the same draw.
+        """
+        if self.mixture_ is not None:
+            H = self._matrix(X, sensitive_features)
+            drawn = self.mixture_.decide(H, self._predictor_threshold(), ids)
+            return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
 
@@ -194,14 +220,15 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
         weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
         at_zero, at_one = (rows.scores @ weights.T + constants).T
-        low = 0.0 if self.path == "paper" else float(min(-1.0, np.min(self._fitted.positions)))
+        shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
+        low = 0.0 if self.path == "paper" else float(shares.min(initial=-1.0))
         return decision_path(
             at_zero,
             at_one - at_zero,
             codes,
             contrasts,
             low=low,
-            high=1.0,
+            high=float(shares.max(initial=1.0)),
             threshold=float(self.threshold),
             sample_weight=rows.weight,
         )

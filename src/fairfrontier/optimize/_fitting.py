@@ -14,6 +14,7 @@ from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation
 from fairfrontier.optimize._folds import train_test
 from fairfrontier.optimize._losses import ConstrainedProblem, HingeSolver, LogisticSolver
+from fairfrontier.optimize._placement import Sweep, displaced
 from fairfrontier.optimize._ridge_path import FairPath, RidgeFactor, RidgeSolution, paper_penalties, signed_targets
 from fairfrontier.optimize._stack_rows import StackRows
 from fairfrontier.optimize._statistics import contrast_matrix
@@ -57,6 +58,8 @@ class FittedPath:
         Whether `points` is out of fold.
     tried : dict
         Cross-validated FAUC of each choice of family scales.
+    sweep : Sweep
+        What is known of the path between its ends.
     at_tau : FairPath or None
         The stack at the tau that was asked for, where there is no closed form.
     """
@@ -69,6 +72,7 @@ class FittedPath:
     points: TradeoffPoints
     cross_validated: bool
     tried: dict[str, float]
+    sweep: Sweep
     at_tau: FairPath | None = None
 
 
@@ -93,6 +97,7 @@ def fit_squared(
             path=kind,
             n_points=n_points,
             weight=weight,
+            threshold=data.threshold,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
@@ -101,20 +106,39 @@ def fit_squared(
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
     factor = RidgeFactor(statistics.take(used), scale[used], debias)
     solution = factor.at(alpha)
+    full = _widen_solution(solution, used, len(scale))
     if kind == "paper":
         targets = solution.target_for_lambda(paper_penalties(n_points))
-        size = np.where(np.abs(solution.b0) > 0, solution.b0, 1.0)
-        positions = (targets / size)[:, 0] if targets.shape[1] == 1 else np.full(n_points, np.nan)
     else:
-        placed = None if tuning is None else tuning.positions
-        targets = signed_targets(solution.b0, n_points) if placed is None else placed[:, None] * solution.b0
-        positions = np.linspace(1.0, -1.0, n_points) if placed is None else placed
-    path = _widen(factor.path(solution, targets), used, len(scale))
-    points = tuning.points if tuning is not None else data.evaluate(path.weights, path.intercept)
-    tried = {} if tuning is None else tuning.tried
-    return FittedPath(
-        path, positions, _widen_solution(solution, used, len(scale)), alpha, scale, points, tuning is not None, tried
+        targets = signed_targets(solution.b0, n_points)
+    if tuning is None:
+        points = data.evaluate(*full.stacks(targets))
+        sweep = Sweep(targets, points)
+    elif tuning.walker is None:
+        points = tuning.points
+        sweep = Sweep(targets, points, data.evaluate(*full.stacks(targets)))
+    else:
+        walk = tuning.walker.walk(lambda multipliers: data.evaluate(*full.stacks(displaced(multipliers)(full))))
+        placed = walk.placed(n_points)
+        targets, points = displaced(placed)(full), tuning.walker.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, walk.refitted)
+    sweep = replace(
+        sweep,
+        changed=data.decided_otherwise(*full.stacks(sweep.target)),
+        variance=statistics.y_square / statistics.weight if data.threshold is None else None,
+        signal=1.0 if tuning is None else tuning.signal,
     )
+    path = _widen(factor.path(solution, targets), used, len(scale))
+    tried = {} if tuning is None else tuning.tried
+    return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+
+
+def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
+    """Return the part of b₀ that each target (p, m) keeps; NaN where there is none, or targets are not on its ray."""
+    square = float(b0 @ b0)
+    shares = np.asarray(targets @ b0 / square) if square > 0 else np.full(len(targets), np.nan)
+    off = np.abs(shares[:, None] * b0 - targets).max(initial=0.0) > 1e-8 * max(float(np.abs(b0).max()), 1e-300)
+    return np.full(len(targets), np.nan) if off else shares
 
 
 def fit_iterative(
@@ -148,9 +172,12 @@ def fit_iterative(
         best = int(np.argmax(values))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     path, at_tau = solver(rows, alpha=alpha, tau=tau)
-    if points is None:
-        points = data.points_of(rows, LINKS[loss](rows.scores @ path.weights.T + path.intercept))
-    return FittedPath(path, positions, None, alpha, scale, points, data.folds is not None, tried, at_tau)
+    scores = LINKS[loss](rows.scores @ path.weights.T + path.intercept)
+    own = data.points_of(rows, scores)
+    points, tuned = own if points is None else points, points is not None
+    targets = path.target.reshape(n_points, -1)
+    sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
+    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau)
 
 
 def _solve_path(
@@ -163,23 +190,17 @@ def _solve_path(
     positions: FloatArray,
     tau: float | None = None,
 ) -> tuple[FairPath, FairPath | None]:
-    """Return the stacks with score bias s·b₀ for each position s and, if asked for, the one with the largest s ≤ 1
-    that keeps all biases in [−τ, τ]."""
+    """Return the stacks with score bias s·b₀ for each position s and, if asked for, that with all in [−τ, τ]."""
     contrasts = contrast_matrix(rows, data.contrasts)
     problem = ConstrainedProblem(rows.scores, data.label(rows), rows.weight, contrasts, alpha=alpha, scale=scale)
-    solve: Callable[[FloatArray], FairPath]
     if loss == "log":
         newton = LogisticSolver(problem)
         start = newton.unconstrained()
-        b0, solve = problem.bias(start.beta), partial(newton.path, start=start)
-    else:
-        hinge = HingeSolver(problem)
-        b0, solve = problem.bias(hinge.unconstrained()), hinge.path
-    path = solve(positions[:, None] * b0)
-    largest = float(np.abs(b0).max())
-    if tau is None:
-        return path, None
-    return path, solve(b0[None, :] * (min(1.0, tau / largest) if largest > 0 else 1.0))
+        path = newton.path(positions[:, None] * problem.bias(start.beta), start)
+        return path, None if tau is None else newton.within(tau, start)
+    hinge = HingeSolver(problem)
+    path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
+    return path, None if tau is None else hinge.within(tau)
 
 
 def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str) -> FloatArray:

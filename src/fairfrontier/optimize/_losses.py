@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from scipy.linalg import lu_factor, lu_solve
+from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
+from scipy.optimize import nnls
 from scipy.special import expit
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError, InfeasibleError
-from fairfrontier.optimize._ridge_path import FairPath
+from fairfrontier.optimize._ridge_path import FairPath, least_distance
 
 # Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
 _ARMIJO = 1e-4
@@ -170,6 +171,47 @@ class LogisticSolver:
         warn_if_unconverged("log", solved, self.tolerance)
         return self.problem.path(targets, solved)
 
+    def within(self, tau: float, start: Solved) -> FairPath:
+        """Return the stack whose score biases are all in [−τ, τ] (Eq. 3), from the unconstrained one.
+
+        Notes
+        -----
+        Each step minimises the quadratic model at β subject to the box, which is a least-distance problem: with the
+        Hessian LLᵀ and z = Lᵀd + L⁻¹g, the step d has the smallest ‖z‖ such that β + d is in the box. Then it is halved
+        until the objective falls enough; the box is convex, so it is not left.
+        """
+        if np.abs(self.problem.bias(start.beta)).max(initial=0.0) <= tau:
+            return self.problem.path(self.problem.bias(start.beta)[None, :], [start])
+        if tau == 0.0:
+            return self.path(np.zeros((1, self.problem.contrasts.shape[1])), start)
+        box = np.vstack([self.problem.contrasts.T, -self.problem.contrasts.T])
+        box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
+        beta = np.append(np.zeros(len(start.beta) - 1), start.beta[-1])
+        for iteration in range(self.max_iterations + 1):
+            residual = self._residual_within(beta, box, tau)
+            if residual <= self.tolerance * 1e-2 or iteration == self.max_iterations:
+                break
+            gradient = self._gradient(beta)
+            step = _step_within(gradient, self._hessian(beta), box, tau - box @ beta, beta)
+            taken = self._line_search(beta, step, float(gradient @ step))
+            if taken == 0.0:
+                break
+            beta = beta + taken * step
+        solved = Solved(beta, residual, iteration)
+        warn_if_unconverged("log", [solved], self.tolerance)
+        return self.problem.path(self.problem.bias(beta)[None, :], [solved])
+
+    def _residual_within(self, beta: FloatArray, box: FloatArray, tau: float) -> float:
+        """Return what is left of the gradient by non-negative multipliers of the limits that are reached."""
+        gradient, room = self._gradient(beta), tau - box @ beta
+        reached = box[room <= 1e-7 * max(tau, 1e-300)]
+        left = float(np.abs(gradient).max())
+        if len(reached):
+            size = float(np.abs(reached).max())
+            multiplier, _ = nnls(reached.T / size, -gradient, maxiter=30 * len(box))
+            left = float(np.abs(gradient + reached.T @ multiplier / size).max())
+        return max(left / self.scale, float(-room.min()) / tau)
+
     def _iterate(self, beta: FloatArray, rows: FloatArray, wanted: FloatArray) -> Solved:
         for iteration in range(self.max_iterations + 1):
             gradient, hessian = self._gradient(beta), self._hessian(beta)
@@ -214,6 +256,24 @@ class LogisticSolver:
         return np.asarray(hessian + floor * np.eye(len(beta)))
 
 
+def _step_within(
+    gradient: FloatArray, hessian: FloatArray, box: FloatArray, room: FloatArray, beta: FloatArray
+) -> FloatArray:
+    """Return the minimum d of gᵀd + ½dᵀHd subject to box·d ≤ room; β with weights of zero must be inside."""
+    lower = cholesky(hessian, lower=True)
+    shift = solve_triangular(lower, gradient, lower=True)
+    rows = solve_triangular(lower, box.T, lower=True).T
+    limits = room + rows @ shift
+    if limits.min() >= 0.0:  # the free minimum is inside
+        return np.asarray(-solve_triangular(lower, shift, lower=True, trans="T"))
+    # The way to weights of zero is allowed, so the solution is not longer; in these units numbers are moderate.
+    home = -beta.copy()
+    home[-1] = 0.0
+    unit, size = max(float(np.linalg.norm(lower.T @ home + shift)), 1e-300), max(float(np.abs(rows).max()), 1e-300)
+    z = unit * least_distance(-rows / size, -limits / (unit * size))
+    return np.asarray(solve_triangular(lower, z - shift, lower=True, trans="T"))
+
+
 class HingeSolver:
     """Minimise Σ max(0, 1 − (2y − 1)·η) + (α/2)·‖Dw‖² subject to score bias t.
 
@@ -242,13 +302,24 @@ class HingeSolver:
         warn_if_unconverged("hinge", solved, self.tolerance)
         return self.problem.path(targets, solved)
 
-    def _solve(self, rows: FloatArray, values: FloatArray) -> Solved:
+    def within(self, tau: float) -> FairPath:
+        """Return the stack whose score biases are all in [−τ, τ] (Eq. 3)."""
+        box = np.vstack([self.problem.contrasts.T, -self.problem.contrasts.T])
+        box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
+        none = np.empty((0, self.problem.n_coefficients))
+        solved = self._solve(none, np.empty(0), box, np.full(len(box), tau))
+        warn_if_unconverged("hinge", [solved], self.tolerance)
+        return self.problem.path(self.problem.bias(solved.beta)[None, :], [solved])
+
+    def _solve(
+        self, rows: FloatArray, values: FloatArray, box: FloatArray | None = None, largest: FloatArray | None = None
+    ) -> Solved:
         """Return the solution; its residual is the largest of duality gap, primal and dual residual.
 
         Notes
         -----
         Variables (w, constant, ξ). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities for
-        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ.
+        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ, then box·(w, constant) ≤ largest if there is a box.
         """
         problem, n = self.problem, len(self.problem.y)
         k = problem.n_coefficients
@@ -261,14 +332,17 @@ class HingeSolver:
             [sparse.csc_matrix(-sign[:, None] * problem.design), -eye],
             [sparse.csc_matrix((n, k)), -eye],
         ]
+        limit = [values, -np.ones(n), np.zeros(n)]
+        if box is not None and largest is not None:
+            blocks.append([sparse.csc_matrix(box), sparse.csc_matrix((len(box), n))])
+            limit.append(largest)
         matrix = sparse.bmat(blocks if len(rows) else blocks[1:], format="csc")
-        limit = np.concatenate([values, -np.ones(n), np.zeros(n)])
         cones: list[Any] = [self._clarabel.ZeroConeT(len(rows))] if len(rows) else []
-        cones.append(self._clarabel.NonnegativeConeT(2 * n))
+        cones.append(self._clarabel.NonnegativeConeT(matrix.shape[0] - len(rows)))
         settings = self._clarabel.DefaultSettings()
         settings.verbose, settings.max_iter = False, self.max_iterations
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, limit, cones, settings).solve()
+        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, np.concatenate(limit), cones, settings).solve()
         if not np.all(np.isfinite(result.x)):
             raise FairFrontierError(f"the quadratic program of loss='hinge' failed: {result.status}")
         gap = abs(result.obj_val - result.obj_val_dual) / max(1.0, abs(result.obj_val))

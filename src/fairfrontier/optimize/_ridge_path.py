@@ -130,6 +130,7 @@ class RidgeFactor:
                 mean_h=self.statistics.mean_h,
                 mean_y=self.statistics.mean_y,
                 negligible=float(negligible[i]) if own is None else own.negligible,
+                weight=self.statistics.weight,
             )
             for i, alpha in enumerate(alphas)
         ]
@@ -211,6 +212,8 @@ class RidgeSolution:
         Mean target.
     negligible : float
         Eigenvalues of S up to this are rounding.
+    weight : float
+        Total weight of the rows.
     """
 
     alpha: float
@@ -222,6 +225,7 @@ class RidgeSolution:
     mean_h: FloatArray
     mean_y: float
     negligible: float
+    weight: float
 
     @cached_property
     def _root(self) -> tuple[FloatArray, FloatArray]:
@@ -274,7 +278,7 @@ class RidgeSolution:
         # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
         unit, size = float(np.linalg.norm(inverse @ b0)), float(np.abs(root).max())
         limits = np.concatenate([b0 - tau, -b0 - tau]) / (unit * size)
-        z = unit * _least_distance(np.vstack([-root, root]) / size, limits)
+        z = unit * least_distance(np.vstack([-root, root]) / size, limits)
         return np.clip(b0 + root @ z, -tau, tau)
 
     def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
@@ -284,7 +288,7 @@ class RidgeSolution:
         return np.asarray((shrink * (self.b0 @ vectors)) @ vectors.T)
 
 
-def _least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
+def least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
     """Return argmin ‖z‖ subject to constraints·z ≥ limits (Lawson and Hanson, problem LDP), which must be feasible."""
     system = np.vstack([constraints.T, limits])
     goal = np.zeros(len(system))

@@ -11,7 +11,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import TradeoffPoints, points_from_sums
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
 from fairfrontier.metrics._evaluation import Sums
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 from fairfrontier.optimize._folds import Folds
@@ -70,6 +70,37 @@ class StackRows:
         """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
         keyed = keyed_sums(rows, labelled=True, threshold=self.threshold, scores=scores)
         return self._points_of_sums(keyed.in_order(self.contrasts.keys))
+
+    def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:
+        """Return the share of each row set that stacks, and the constant model, decide otherwise than the first stack.
+
+        Parameters
+        ----------
+        weights, intercept : ndarray of shape (p, k), (p,)
+            The stacks.
+
+        Returns
+        -------
+        ndarray of shape (p + 1, s) or None
+            None for regression, where there are no decisions.
+        """
+        if self.threshold is None:
+            return None
+        keyed = self._chunks.sum(_SumChanges(weights.T, intercept, self.threshold, self._constant_decision()))
+        sums = keyed.in_order(self.contrasts.keys)
+        return self.contrasts.rates(sums.outcome, sums.weight)
+
+    def changed_decisions(self, rows: Rows, scores: FloatArray) -> FloatArray | None:
+        """Return the same for scores (n, p) of all rows in memory."""
+        if self.threshold is None:
+            return None
+        changed = _changes(scores, self.threshold, self._constant_decision())
+        sums = keyed_sums(rows, labelled=True, threshold=None, scores=changed).in_order(self.contrasts.keys)
+        return self.contrasts.rates(sums.outcome, sums.weight)
+
+    def _constant_decision(self) -> bool:
+        weight = self.moments.keyed.in_order(self.contrasts.keys).weight
+        return bool(constant_outcome(ACCURACY_MEASURES["accuracy"], weight, self.contrasts.label, 0.0))
 
     def label(self, rows: Rows) -> FloatArray:
         """Return the two classes of rows as 0 and 1."""
@@ -160,3 +191,24 @@ class _SumStacks:
         parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
         options: dict[str, Any] = {"regression": self.regression, "threshold": self.threshold}
         return reduce(lambda a, b: a + b, (self.stacks[fold].sums(part, **options) for fold, part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _SumChanges:
+    """The function from rows to the sums of decisions that differ from those of the first of some stacks."""
+
+    weights: FloatArray
+    constants: FloatArray
+    threshold: float
+    constant: bool
+
+    def __call__(self, rows: Rows) -> KeyedSums:
+        changed = _changes(rows.scores @ self.weights + self.constants, self.threshold, self.constant)
+        return keyed_sums(rows, labelled=True, threshold=None, scores=changed)
+
+
+def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray:
+    """Return 1 where scores (n, p), and the constant model behind them, decide otherwise than the first."""
+    decided = scores > threshold
+    everyone = np.full((len(scores), 1), constant)
+    return np.asarray(np.hstack([decided, everyone]) != decided[:, :1], dtype=np.float64)

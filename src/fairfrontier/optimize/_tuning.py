@@ -14,6 +14,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
 from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
+from fairfrontier.optimize._placement import Walker, displaced, held_out_signal, movement
 from fairfrontier.optimize._ridge_path import paper_penalties
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.quantify._fauc import fauc
@@ -22,8 +23,6 @@ from fairfrontier.quantify._weights import Weight, as_weight
 # Positions on the ray of the signed path at which tuning looks: from the unconstrained stack to a bias that is
 # over-corrected twice.
 RAY = np.linspace(1.0, -2.0, 61)
-# How often that ray may be doubled where its end is not beyond the error of a bias.
-_DOUBLINGS = 6
 # Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
 FREE = 1e-3
 # Ridges tried around that of the largest evidence, which for labels that are 0 or 1 is rather too small.
@@ -42,10 +41,12 @@ class Tuning:
         D, the relative ridge scale of each model.
     debias : ndarray of shape (k,) or None
         The penalty of each model in the directions U; None: that of w₀.
-    positions : ndarray of shape (p,) or None
-        Positions on the ray of the signed path; None for the paper's path.
+    walker : Walker or None
+        What is needed to place the signed path; None for the paper's path.
+    signal : float
+        How much of the differences between row sets held-out rows confirm.
     points : TradeoffPoints
-        Out-of-fold fairness and accuracy of the chosen path, the constant model last.
+        Out-of-fold points of the paper's path, or on the ray at which tuning looks, the constant model last.
     statistics : StackStatistics
         The moments of all rows.
     tried : dict of str to float
@@ -55,7 +56,8 @@ class Tuning:
     alpha: float
     scale: FloatArray
     debias: FloatArray | None
-    positions: FloatArray | None
+    walker: Walker | None
+    signal: float
     points: TradeoffPoints
     statistics: StackStatistics
     tried: dict[str, float]
@@ -70,6 +72,7 @@ def tune(
     path: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
+    threshold: float | None = 0.5,
 ) -> Tuning:
     """Choose alpha, scales and targets by cross-validated FAUC.
 
@@ -90,6 +93,8 @@ def tune(
         Points on it.
     weight : Weight, callable or None
         The weight of the FAUC.
+    threshold : float or None
+        Of the decisions; None: regression.
 
     Returns
     -------
@@ -112,11 +117,25 @@ def tune(
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
         tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
     trial, final = best[max(tried, key=lambda name: tried[name])]
-    positions = None
+    signal = held_out_signal(validation, trial)
+    found = None
     if path == "signed":
-        positions = _positions(validation, trial, final, n_points, weight)
-        (final,) = validation.values([trial], _on_ray(positions))
-    return Tuning(trial.alpha, trial.scale, debias, positions, final, validation.full, tried)
+
+        def evaluate(multipliers: FloatArray) -> TradeoffPoints:
+            return validation.values([trial], displaced(multipliers))[0]
+
+        full = validation.full
+        variance = full.y_square / full.weight if threshold is None else None
+        reach = movement(validation.train[0], trial, 0, threshold)
+        found = Walker(evaluate, reach, full.set_weight, variance, _largest_bias(weight))
+    return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
+
+
+def _largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
+    """Return the largest bias that the weight counts."""
+    levels = np.linspace(0.0, 1.0, 201)
+    least = max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)
+    return 1.0 - float(levels[least])
 
 
 def _candidates(
@@ -158,67 +177,3 @@ def _smooth(values: FloatArray) -> FloatArray:
         return values
     padded = np.pad(values, 1, mode="edge")
     return np.asarray((padded[:-2] + 2.0 * padded[1:-1] + padded[2:]) / 4.0)
-
-
-def _positions(
-    validation: CrossValidation,
-    trial: Trial,
-    on_ray: TradeoffPoints,
-    n_points: int,
-    weight: Weight | Callable[[float], float] | None,
-) -> FloatArray:
-    """Place the points of the signed path where out-of-fold decisions change and the weight counts.
-
-    Notes
-    -----
-    The ends are the unconstrained stack and a fully over-corrected one. In between, the points are equally spaced in
-    the out-of-fold bias, from the largest bias that the weight counts to a little beyond the fairest position; the
-    margins are two standard errors of a difference of rates. A stack that happens to be almost fair on these rows may
-    not be on others: its ray, which is measured in its own small bias, is made longer until it goes beyond that margin.
-    """
-    levels = np.linspace(0.0, 1.0, 201)
-    least = levels[max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)]
-    margin = 2.0 * float(np.sqrt((0.25 / np.sort(validation.full.set_weight)[:2]).sum()))
-    ray, bias = RAY, on_ray.sets.largest_gap(on_ray.rates)[:-1]
-    for _ in range(_DOUBLINGS):
-        if bias[-1] > bias.min() + margin:
-            break
-        ray = np.linspace(ray[0], 2.0 * ray[-1], len(ray))
-        (longer,) = validation.values([trial], _on_ray(ray))
-        bias = longer.sets.largest_gap(longer.rates)[:-1]
-    return place(bias, 1.0 - least + margin, margin, n_points, ray)
-
-
-def place(bias: FloatArray, largest: float, margin: float, n_points: int, ray: FloatArray = RAY) -> FloatArray:
-    """Return `n_points` positions, descending, from 1 to −1 or beyond.
-
-    Parameters
-    ----------
-    bias : ndarray of shape (len(ray),)
-        The absolute bias at each position of the ray.
-    largest : float
-        Bias above which nothing counts.
-    margin : float
-        How far beyond the fairest position the bias may grow again.
-    n_points : int
-        How many positions.
-    ray : ndarray
-        Descending positions.
-    """
-    fairest = int(np.argmin(bias))
-    # On the way to the fairest position the bias should fall; what rises there is noise.
-    before = np.maximum.accumulate(bias[fairest::-1])[::-1]
-    start = int(np.flatnonzero(before <= max(largest, before[-1]))[0])
-    after = np.maximum.accumulate(bias[fairest:])
-    stop = fairest + int(np.flatnonzero(after <= bias[fairest] + margin)[-1])
-    if start == stop:  # a single position leaves nothing to place points on
-        start, stop = max(start - 1, 0), min(stop + 1, len(ray) - 1)
-    inside = slice(start, stop + 1)
-    steps = np.abs(np.diff(np.concatenate([before[:-1], -after])[inside])) + 1e-4
-    length = np.concatenate([[0.0], np.cumsum(steps)])
-    if n_points == 1:
-        return np.array([1.0])
-    first = [] if start == 0 else [1.0]
-    last = [] if ray[stop] <= -1.0 else [-1.0]
-    inner = np.interp(np.linspace(0.0, length[-1], n_points - len(first) - len(last)), length, ray[inside])
-    return np.concatenate([first, inner, last])

@@ -1,0 +1,511 @@
+"""Which place on a path to operate at: judged with the errors of what is known, not maximised over them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+from scipy.stats import qmc
+from sklearn.isotonic import isotonic_regression
+
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.optimize._placement import Sweep, interpolate, standard_errors
+
+# Places that are looked at between two neighbouring nodes of a path.
+_BETWEEN = 10
+# Equally likely deviations of the rates for which a largest gap is computed; their median is taken.
+_DEVIATIONS = 512
+# Probabilities with which the first of two models decides.
+_SHARES = np.linspace(0.05, 1.0, 20)
+# Gaps that differ by less than this many standard errors count as equal.
+_SAME = 0.05
+# Share of the probability of an error that a sequence of tests aside the main one has.
+_ASIDE = 0.1
+# A change of a rate from one node to the next is a jump if it is above this, above this many rows, and above this
+# many times the usual change.
+_JUMP, _JUMP_ROWS, _JUMP_TIMES = 0.02, 4.0, 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Limits:
+    """What was asked for; None: nothing.
+
+    Attributes
+    ----------
+    min_fairness : float or None
+        Least fairness.
+    min_ratio : float or None
+        Least quotient of the lowest and the highest rate.
+    max_accuracy_loss : float or None
+        Largest loss of accuracy against the unconstrained stack.
+    """
+
+    min_fairness: float | None = None
+    min_ratio: float | None = None
+    max_accuracy_loss: float | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """Models on a path, or mixtures of two, and what new rows are expected to show.
+
+    Attributes
+    ----------
+    place : ndarray of shape (c, 2)
+        Fractional indices of the nodes that decide; NaN is the constant model.
+    share : ndarray of shape (c,)
+        Probability of the first.
+    accuracy : ndarray of shape (c,)
+    rates : tuple of ndarray of shape (c, s)
+        Out of fold, and of the stacks of all rows where they are known.
+    errors : ndarray of shape (c, s)
+        Standard errors of the rates.
+    """
+
+    place: FloatArray
+    share: FloatArray
+    accuracy: FloatArray
+    rates: tuple[FloatArray, ...]
+    errors: FloatArray
+
+    def take(self, index: IntArray) -> "Judged":
+        """Return some of the candidates."""
+        rates = tuple(one[index] for one in self.rates)
+        return Judged(self.place[index], self.share[index], self.accuracy[index], rates, self.errors[index])
+
+    def __len__(self) -> int:
+        return len(self.share)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """What was asked for, and what an operating point gives.
+
+    Attributes
+    ----------
+    asked : float or None
+        The least fairness that was asked for.
+    estimated : float
+        The fairness to expect on new rows, half of the time more and half of the time less.
+    promised : float or None
+        The fairness that was promised; None without a confidence.
+    confidence : float or None
+        With which it was.
+    n_calibration : int
+        Rows on which the promise rests that nothing was fitted to.
+    procedure : str
+        How the place was chosen.
+    kind : {"stack", "constant", "mixture"}
+        One stack, the constant model, or one of two drawn by a record's id.
+    accuracy : float
+        The accuracy to expect on new rows.
+    given_up : float
+        The accuracy of the unconstrained stack minus that.
+    rates : dict of str to float
+        The rate of positive decisions (the mean prediction) in each row set.
+    ratio : float
+        The smallest quotient of two of them.
+    changed : dict of str to int
+        Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
+        where the rows were not at hand.
+    asked_ratio, asked_loss : float or None
+        The least quotient of two rates and the largest loss of accuracy that were asked for.
+    notes : tuple of str
+        What else there is to know.
+    """
+
+    asked: float | None
+    estimated: float
+    accuracy: float
+    given_up: float
+    kind: str
+    rates: dict[str, float]
+    ratio: float
+    changed: dict[str, int]
+    asked_ratio: float | None = None
+    asked_loss: float | None = None
+    promised: float | None = None
+    confidence: float | None = None
+    n_calibration: int = 0
+    procedure: str = ""
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        asked = {"fairness": self.asked, "ratio": self.asked_ratio, "loss of accuracy": self.asked_loss}
+        wanted = ", ".join(f"{name} {value:g}" for name, value in asked.items() if value is not None)
+        lines = [
+            ("asked", wanted),
+            ("estimated", f"fairness {self.estimated:.4f}, ratio {self.ratio:.3f}"),
+            ("accuracy", f"{self.accuracy:.4f}, {self.given_up:.4f} below the unconstrained stack"),
+            ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
+            ("procedure", self.procedure),
+        ]
+        if self.confidence is not None:
+            shown = "what was asked" if self.promised is None else f"fairness {self.promised:.4g}"
+            rows = f" on {self.n_calibration:,} rows" if self.n_calibration else ""
+            lines.insert(2, ("promised", f"{shown} with confidence {self.confidence:g}{rows}"))
+        for name, rate in self.rates.items():
+            moved = f", {self.changed[name]:,} decisions change" if name in self.changed else ""
+            lines.append((name, f"rate {rate:.3f}{moved}"))
+        lines += [("note", note) for note in self.notes]
+        width = max(len(title) for title, _ in lines)
+        return "\n".join(f"{title:<{width}}  {text}" for title, text in lines)
+
+    def __repr__(self) -> str:
+        promised = "" if self.promised is None else f", promised={self.promised:.4g}"
+        return (
+            f"Selection({self.kind}, asked={self.asked}, estimated={self.estimated:.4f}{promised}, "
+            f"accuracy={self.accuracy:.4f}, given_up={self.given_up:.4f})"
+        )
+
+
+class Judge:
+    """Candidates on a path and the fairness that they can be expected to have on new rows.
+
+    Parameters
+    ----------
+    sweep : Sweep
+        What is known of the path.
+    size : ndarray of shape (s,)
+        Rows of each row set.
+    """
+
+    def __init__(self, sweep: Sweep, size: FloatArray) -> None:
+        points = sweep.out_of_fold
+        self.sweep, self.size = sweep, size
+        self.sets: RowSets = points.sets
+        self.n_nodes = len(points) - 1
+        self.errors = standard_errors(points, size, sweep.variance)[:-1]
+        self.rates: tuple[FloatArray, ...] = (_smooth_rates(points),)
+        if sweep.refitted is not None:
+            # Of rows that were fitted to, a difference within the error says nothing; beyond it, the stack of all rows
+            # is another than those of the folds, and both must be fair.
+            apart = _smooth_rates(sweep.refitted) - self.rates[0]
+            beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
+            self.rates = (self.rates[0], self.rates[0] + beyond)
+        # As they are seen, for tests that must not lean on what is expected.
+        self.seen = tuple(_smooth_rates(one) for one in (points, sweep.refitted) if one is not None)
+        self._shrink(sweep.signal)
+        # Away from the unconstrained stack accuracy falls; what rises is noise.
+        self.accuracy = isotonic_regression(points.accuracy[:-1], increasing=False)
+        self.constant_accuracy = float(points.accuracy[-1])
+        self.constant_rates = points.rates[-1]
+        self.jumps = _jumps(points, size)
+        sampler = qmc.Sobol(len(size), scramble=True, seed=0)
+        self._deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
+
+    def _shrink(self, signal: float) -> None:
+        """Shrink the rates of each block towards each other by as much as their differences may be noise.
+
+        Notes
+        -----
+        Where the row sets do not differ, the gaps that are seen are noise, and to correct them would cost accuracy for
+        nothing. The share of signal is that of the models' own differences on held-out rows or that of the
+        unconstrained stack's decisions, whichever is larger (1 − degrees of freedom / χ²); with it each gap is
+        an empirical Bayes estimate. Where anything is clearly unfair it is close to one.
+        """
+        n_freedom, square = 0, 0.0
+        for block in map(list, self.sets.blocks):
+            apart = self.rates[0][0, block] - np.average(self.rates[0][0, block], weights=self.size[block])
+            square += float(np.square(apart / self.errors[0, block]).sum())
+            n_freedom += len(block) - 1
+        self.signal = max(signal, 1.0 - n_freedom / max(square, 1e-300), 0.0)
+        self.errors = self.errors * np.sqrt(self.signal)
+        for rates in self.rates:
+            for block in map(list, self.sets.blocks):
+                middle = np.average(rates[:, block], weights=self.size[block], axis=1)[:, None]
+                rates[:, block] = middle + self.signal * (rates[:, block] - middle)
+
+    def single(self) -> Judged:
+        """Return the stacks at all places, and the constant model last."""
+        places = np.linspace(0.0, self.n_nodes - 1.0, (self.n_nodes - 1) * _BETWEEN + 1)
+        at_node = np.arange(len(places)) % _BETWEEN == 0
+        between = np.minimum(places.astype(np.intp), max(self.n_nodes - 2, 0))
+        if len(self.jumps):
+            # Inside a jump the decisions are those of either end, and nobody knows where they change.
+            places = places[at_node | ~self.jumps[between]]
+        return self._with_constant(
+            np.column_stack([places, places]),
+            interpolate(places, self.accuracy),
+            tuple(interpolate(places, one) for one in self.rates),
+            interpolate(places, self.errors),
+        )
+
+    def _with_constant(
+        self, place: FloatArray, accuracy: FloatArray, rates: Sequence[FloatArray], errors: FloatArray
+    ) -> Judged:
+        return Judged(
+            np.vstack([place, [np.nan, np.nan]]),
+            np.ones(len(place) + 1),
+            np.append(accuracy, self.constant_accuracy),
+            tuple(np.vstack([one, self.constant_rates]) for one in rates),
+            np.vstack([errors, np.zeros(errors.shape[1])]),
+        )
+
+    def between(self, places: FloatArray) -> Judged:
+        """Return mixtures of two neighbouring nodes, which have all rates in between."""
+        low = np.floor(places)
+        high = np.minimum(low + 1.0, self.n_nodes - 1.0)
+        return Judged(
+            np.column_stack([low, high]),
+            1.0 - (places - low),
+            interpolate(places, self.accuracy),
+            tuple(interpolate(places, one) for one in self.rates),
+            interpolate(places, self.errors),
+        )
+
+    def sequence(self, limits: Limits, *, randomize: bool) -> tuple[Judged, dict[int, float]]:
+        """Return candidates for tests one after the other towards the unconstrained stack, and where to begin.
+
+        Returns
+        -------
+        Judged
+            The candidates.
+        dict of int to float
+            The candidates with which sequences begin, and each one's share of the probability of an error.
+
+        Notes
+        -----
+        The main sequence begins at the fairest place. How far that is from fair is known with an error only, so with
+        one contrast two more begin before and beyond it, each with a small share (Bonferroni).
+        """
+        alone = self.single()
+        good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
+        if limits.max_accuracy_loss is not None:
+            good &= alone.accuracy >= self.accuracy[0] - limits.max_accuracy_loss
+        alone = alone.take(np.flatnonzero(good)[::-1])
+        if len(alone) == 0:
+            return alone, {}
+        main = int(np.argmax(self.fairness(alone)))
+        if not randomize:
+            begin = {i: _ASIDE for i in self._aside(alone, main) if i != main}
+            return alone, begin | {main: 1.0 - _ASIDE * len(begin)}
+        fairest = float(alone.place[main, 0])
+        found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
+        # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
+        if limits.min_ratio is None:
+            found = _joined(self._diluted(fairest), found)
+        if limits.max_accuracy_loss is not None:
+            found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
+        return found, {0: 1.0}
+
+    def _aside(self, alone: Judged, main: int) -> list[int]:
+        """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
+        if self.sets.n_contrasts != 1:
+            return []
+        first, second = self.sets.pairs()[0]
+        bias = alone.rates[0][:, first] - alone.rates[0][:, second]
+        error = float(np.hypot(alone.errors[main, first], alone.errors[main, second]))
+        return [int(np.argmin(np.abs(bias - side * 1.5 * error))) for side in (-1.0, 1.0)]
+
+    def _diluted(self, place: float) -> Judged:
+        """Return mixtures of a node and the constant model, the constant's share falling."""
+        node = round(place)
+        alone = self._with_constant(
+            np.array([[node, node]]), self.accuracy[[node]], [r[[node]] for r in self.rates], self.errors[[node]]
+        )
+        return _mixtures(
+            alone, np.zeros(len(_SHARES) - 1, dtype=np.intp), np.ones(len(_SHARES) - 1, dtype=np.intp), _SHARES[:-1]
+        )
+
+    def mixed(self) -> Judged:
+        """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last."""
+        nodes = np.arange(self.n_nodes, dtype=np.float64)
+        alone = self._with_constant(np.column_stack([nodes, nodes]), self.accuracy, self.rates, self.errors)
+        first, second = (np.repeat(index, len(_SHARES)) for index in np.triu_indices(len(alone), k=1))
+        found = _mixtures(alone, first, second, np.tile(_SHARES, len(first) // len(_SHARES)))
+        return _joined(found, alone.take(np.array([len(alone) - 1])))
+
+    def seen_rates(self, judged: Judged) -> list[FloatArray]:
+        """Return the rates (c, s) of candidates as they are seen out of fold, and of the stacks of all rows."""
+        share = judged.share[:, None]
+        result = []
+        for seen in self.seen:
+            first, second = (interpolate(np.nan_to_num(place), seen) for place in judged.place.T)
+            constant = np.isnan(judged.place[:, 1])
+            second[constant] = self.constant_rates
+            result.append(share * first + (1.0 - share) * second)
+        return result
+
+    def selection(self, chosen: Judged, limits: Limits) -> Selection:
+        """Return what there is to say of a candidate."""
+        first, second = chosen.place[0]
+        constant, alone = bool(np.isnan(first)), first == second or chosen.share[0] == 1.0
+        names = self.sets.names
+        changed: dict[str, int] = {}
+        if self.sweep.changed is not None:
+            parts = [self._changed(place) for place in (first, second)]
+            moved = (chosen.share[0] * parts[0] + (1.0 - chosen.share[0]) * parts[1]) * self.size
+            changed = dict(zip(names, np.rint(moved).astype(int).tolist(), strict=True))
+        return Selection(
+            asked=limits.min_fairness,
+            asked_ratio=limits.min_ratio,
+            asked_loss=limits.max_accuracy_loss,
+            estimated=float(self.fairness(chosen)[0]),
+            accuracy=float(chosen.accuracy[0]),
+            given_up=float(self.accuracy[0] - chosen.accuracy[0]),
+            kind="constant" if constant else "stack" if alone else "mixture",
+            rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
+            ratio=float(self._quotient(chosen.rates[0])[0]),
+            changed=changed,
+            notes=tuple(self._notes(chosen, limits, constant=constant, alone=alone)),
+        )
+
+    def _changed(self, place: float) -> FloatArray:
+        """Return the share of each row set whose decision is another than the unconstrained stack's, shape (s,)."""
+        changed = self.sweep.changed
+        assert changed is not None
+        return np.asarray(changed[-1]) if np.isnan(place) else interpolate(np.array([place]), changed[:-1])[0]
+
+    def _notes(self, chosen: Judged, limits: Limits, *, constant: bool, alone: bool) -> list[str]:
+        notes = []
+        if constant:
+            best = self.single().take(np.arange(len(self.single()) - 1))
+            fairness = self.fairness(best)
+            notes.append(
+                "the constant model decides everybody alike; the fairest stack of the path has a fairness of "
+                f"{fairness.max():.4f} and an accuracy of {best.accuracy[np.argmax(fairness)]:.4f}"
+            )
+        elif limits.min_fairness is not None and self.fairness(chosen)[0] < limits.min_fairness - 1e-6:
+            notes.append(
+                f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
+            )
+        place = chosen.place[0, 0]
+        near = np.zeros(0, dtype=bool) if constant else self.jumps[max(int(place) - 1, 0) : int(place) + 1]
+        if alone and near.any():
+            notes.append("decisions jump here, many rows at once; randomize=True randomises between the two neighbours")
+        return notes
+
+    def fairness(self, judged: Judged) -> FloatArray:
+        """Return the median of the fairness that new rows will show, shape (c,): the worse of what is known."""
+        worst = [self._median(rates, judged.errors, self._gap) for rates in judged.rates]
+        return np.asarray(np.clip(1.0 - np.max(worst, axis=0), 0.0, 1.0))
+
+    def ratio(self, judged: Judged) -> FloatArray:
+        """Return the median of the quotient of lowest and highest rate that new rows will show, shape (c,)."""
+        worst = [self._median(rates, judged.errors, self._quotient) for rates in judged.rates]
+        return np.asarray(np.min(worst, axis=0))
+
+    def _median(self, rates: FloatArray, errors: FloatArray, measure: Callable[[FloatArray], FloatArray]) -> FloatArray:
+        result = np.empty(len(rates))
+        for start in range(0, len(rates), 256):
+            part = slice(start, start + 256)
+            drawn = rates[part, None, :] + errors[part, None, :] * self._deviations
+            result[part] = np.median(measure(drawn), axis=1)
+        return result
+
+    def _gap(self, rates: FloatArray) -> FloatArray:
+        blocks = [rates[..., list(block)] for block in self.sets.blocks]
+        return np.asarray(np.max([block.max(axis=-1) - block.min(axis=-1) for block in blocks], axis=0))
+
+    def _quotient(self, rates: FloatArray) -> FloatArray:
+        """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
+        worst = []
+        for block in self.sets.blocks:
+            of_block = np.clip(rates[..., list(block)], 0.0, None)
+            low, high = of_block.min(axis=-1), of_block.max(axis=-1)
+            worst.append(np.divide(low, high, out=np.ones_like(low), where=high > 0))
+        return np.asarray(np.min(worst, axis=0))
+
+    def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
+        """Return the candidate that is asked for, alone; None: there is none."""
+        found = self.mixed() if randomize else self.single()
+        allowed = np.ones(len(found), dtype=bool)
+        if limits.max_accuracy_loss is not None:
+            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        stack = ~np.isnan(found.place).all(axis=1)
+        # A stack must beat the constant model.
+        allowed &= ~stack | (found.accuracy > self.constant_accuracy)
+        if limits.min_fairness is None and limits.min_ratio is None:
+            return self._fairest(found.take(np.flatnonzero(allowed)))
+        seems = allowed & self._seem(found, limits)
+        order = np.flatnonzero(seems & stack)
+        # Of equals the first has moved least.
+        order = order[np.argsort(-found.accuracy[order].round(12), kind="stable")]
+        for start in range(0, len(order), 256):
+            part = found.take(order[start : start + 256])
+            good = np.flatnonzero(self._meets(part, limits))
+            if len(good):
+                return part.take(good[:1])
+        if len(order):
+            # More is asked than so many rows can tell. What seems fair is then the best guess.
+            gap = np.max([self._gap(one[order]) for one in found.rates], axis=0)
+            return found.take(order[np.flatnonzero(gap <= gap.min() + _SAME * found.errors[order].max())[:1]])
+        return self._fairest(found.take(np.flatnonzero(seems)))
+
+    def _seem(self, found: Judged, limits: Limits) -> np.ndarray:
+        """Tell which candidates meet the limits as far as their rates are taken as they are."""
+        good = np.ones(len(found), dtype=bool)
+        if limits.min_fairness is not None:
+            good &= np.max([self._gap(one) for one in found.rates], axis=0) <= 1.0 - limits.min_fairness + 1e-12
+        if limits.min_ratio is not None:
+            good &= np.min([self._quotient(one) for one in found.rates], axis=0) >= limits.min_ratio - 1e-12
+        return good
+
+    def _meets(self, found: Judged, limits: Limits) -> np.ndarray:
+        """Tell which candidates meet the limits on half of all new rows."""
+        good = np.ones(len(found), dtype=bool)
+        if limits.min_fairness is not None:
+            good &= self.fairness(found) >= limits.min_fairness - 1e-9
+        if limits.min_ratio is not None:
+            good &= self.ratio(found) >= limits.min_ratio - 1e-9
+        return good
+
+    def _fairest(self, found: Judged) -> Judged | None:
+        if len(found) == 0:
+            return None
+        fairness = self.fairness(found)
+        best = np.flatnonzero(fairness >= fairness.max() - 1e-9)
+        return found.take(best[np.argmax(found.accuracy[best])][None])
+
+
+def _smooth_rates(points: TradeoffPoints) -> FloatArray:
+    """Return the rates of a path's points, with one contrast such that its bias falls or rises all the way.
+
+    Notes
+    -----
+    Moving on, one group's rate rises against the other's; what goes back is noise, and both take half of it.
+    """
+    rates = points.rates[:-1].copy()
+    if points.sets.n_contrasts != 1:
+        return rates
+    first, second = points.sets.pairs()[0]
+    bias = rates[:, first] - rates[:, second]
+    smooth = isotonic_regression(bias, increasing=bool(bias[-1] > bias[0]))
+    rates[:, first] += (smooth - bias) / 2.0
+    rates[:, second] -= (smooth - bias) / 2.0
+    return rates
+
+
+def _jumps(points: TradeoffPoints, size: FloatArray) -> np.ndarray:
+    """Tell between which nodes decisions jump, shape (q − 1,): many rows cross the threshold at once."""
+    change = np.abs(np.diff(points.rates[:-1], axis=0))
+    if len(change) == 0:
+        return np.zeros(0, dtype=bool)
+    usual = np.maximum(_JUMP_TIMES * change.mean(axis=0), np.maximum(_JUMP, _JUMP_ROWS / size))
+    return np.asarray((change > usual).any(axis=1))
+
+
+def _mixtures(alone: Judged, first: IntArray, second: IntArray, share: FloatArray) -> Judged:
+    """Return mixtures of candidates by their numbers; the first decides with probability `share`."""
+
+    def mix(values: FloatArray) -> FloatArray:
+        weight = share if values.ndim == 1 else share[:, None]
+        return np.asarray(weight * values[first] + (1.0 - weight) * values[second])
+
+    place = np.column_stack([alone.place[first, 0], alone.place[second, 0]])
+    # Decisions of two stacks on a row may agree always: so large can the error of their mixture be.
+    return Judged(place, share, mix(alone.accuracy), tuple(mix(one) for one in alone.rates), mix(alone.errors))
+
+
+def _joined(one: Judged, other: Judged) -> Judged:
+    """Return the candidates of both."""
+    return Judged(
+        np.vstack([one.place, other.place]),
+        np.append(one.share, other.share),
+        np.append(one.accuracy, other.accuracy),
+        tuple(np.vstack(pair) for pair in zip(one.rates, other.rates, strict=True)),
+        np.vstack([one.errors, other.errors]),
+    )

@@ -1,0 +1,313 @@
+"""Selecting a place on the path: what is asked for is what new rows show, and nothing is worse than the constant."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+import fairfrontier as ff
+from fairfrontier import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+
+SECRET = "sixteen bytes, at least"
+
+
+def population(seed, n, *, shift=0.8, k=4, spread=0.6):
+    """Return predictions of k models, labels and two groups that differ by `shift` in a feature."""
+    rng = np.random.default_rng(seed)
+    group = (rng.random(n) < 0.4).astype(int)
+    X = rng.normal(size=(n, 5)) + shift * group[:, None] * [1.0, 0.2, -0.3, 0.5, 0.0]
+    y = (X @ [1.0, 1.0, 0.5, 0.0, 0.0] + rng.normal(0, 1.5, n) > 0.6).astype(int)
+    models = np.random.default_rng(7).normal([1.0, 1.0, 0.5, 0.0, 0.0], spread, (k, 5))
+    return expit(X @ models.T), y, group
+
+
+def five_groups(seed, n, k=4):
+    rng = np.random.default_rng(seed)
+    group = rng.choice(5, n, p=[0.45, 0.25, 0.15, 0.1, 0.05])
+    X = rng.normal(size=(n, 5))
+    X[:, 0] += np.array([0.0, 0.6, -0.4, 0.3, -0.8])[group]
+    X[:, 3] += np.array([0.0, 0.5, -0.3, 0.2, -0.6])[group]
+    y = (X @ [1.0, 1.0, 0.5, 0.0, 0.0] + rng.normal(0, 1.5, n) > 0.3).astype(int)
+    models = np.random.default_rng(9).normal([1.0, 1.0, 0.5, 0.0, 0.0], 0.6, (k, 5))
+    return expit(X @ models.T), y, group
+
+
+def fairness(decided, group):
+    rates = [decided[group == g].mean() for g in np.unique(group)]
+    return 1.0 - (max(rates) - min(rates))
+
+
+@pytest.fixture(scope="module")
+def nearly_fair():
+    """Stacks of models that are independent of the attribute, and many rows."""
+    H, y, _ = population(10**6, 40_000, shift=0.0)
+    result = []
+    for seed in range(12):
+        rows, label, group = population(seed, 2000, shift=0.0)
+        result.append(FairStacksClassifier(random_state=seed).fit(rows, label, sensitive_features=group))
+    return result, H, y
+
+
+class TestNearlyFairModels:
+    """The attribute is independent of everything: there is nothing to correct, and nothing to pay for it."""
+
+    def test_the_path_holds_no_stack_that_is_worse_than_the_constant(self, nearly_fair):
+        models, H, y = nearly_fair
+        constant = max(y.mean(), 1 - y.mean())
+        for model in models:
+            accuracy = ((model.predict_path(H) > 0.5) == y[:, None]).mean(axis=0)
+            assert accuracy.min() > constant - 0.03
+
+    def test_no_choice_is_worse_than_the_constant(self, nearly_fair):
+        models, H, y = nearly_fair
+        constant = max(y.mean(), 1 - y.mean())
+        accuracy = np.array([[m.select(level).score(H, y) for level in (0.9, 0.95, 0.99)] for m in models])
+        assert accuracy.min() > constant - 0.01
+        best = max(model.at(target=model.path_.target[0]).score(H, y) for model in models)
+        assert accuracy[:, :2].mean() > best - 0.01
+        assert np.median(accuracy[:, 2]) > best - 0.05
+
+
+class TestCalibration:
+    @pytest.mark.parametrize(("n", "tolerance"), [(1000, 0.015), (5000, 0.008)])
+    def test_the_median_of_what_is_delivered_is_what_was_asked(self, n, tolerance):
+        H, _, group = population(10**6, 100_000)
+        delivered = {0.9: [], 0.95: []}
+        for seed in range(25):
+            rows, label, groups = population(seed, n)
+            model = FairStacksClassifier(random_state=seed).fit(rows, label, sensitive_features=groups)
+            for level, found in delivered.items():
+                found.append(fairness(model.select(level).predict(H), group))
+        for level, found in delivered.items():
+            assert np.median(found) == pytest.approx(level, abs=tolerance)
+
+    def test_five_groups_and_few_models(self):
+        H, y, group = five_groups(10**6, 60_000)
+        constant = max(y.mean(), 1 - y.mean())
+        for seed in range(5):
+            rows, label, groups = five_groups(seed, 4000)
+            model = FairStacksClassifier(random_state=seed).fit(rows, label, sensitive_features=groups)
+            for level in (0.9, 0.95):
+                chosen = model.select(level)
+                assert fairness(chosen.predict(H), group) > level - 0.05
+                assert chosen.score(H, y) > constant - 0.01
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    """A stack, the rows it was fitted to, and many others."""
+    rows = population(0, 4000)
+    return FairStacksClassifier(random_state=0).fit(rows[0], rows[1], sensitive_features=rows[2]), population(1, 50_000)
+
+
+class TestRequests:
+    def test_the_estimate_meets_the_request_and_more_fairness_costs_more(self, fitted):
+        model, _ = fitted
+        found = [model.select(level).selection_ for level in (0.8, 0.9, 0.95, 0.98)]
+        for level, one in zip((0.8, 0.9, 0.95, 0.98), found, strict=True):
+            assert one.asked == level
+            assert one.estimated >= level - 1e-9
+            assert one.promised is None
+            assert one.n_calibration == 0
+        assert np.all(np.diff([one.given_up for one in found]) >= 0)
+        assert np.all(np.diff([sum(one.changed.values()) for one in found]) >= 0)
+
+    def test_between_two_points_of_the_path_there_are_stacks(self, fitted):
+        model, (H, *_) = fitted
+        chosen = model.select(0.93)
+        assert np.abs(model.path_.target - chosen.target_).min() > 1e-6
+        np.testing.assert_allclose(chosen.weights_, model.at(target=chosen.target_).weights_, atol=1e-12)
+        assert np.array_equal(chosen.predict(H), (H @ chosen.weights_ + chosen.intercept_ > 0.5).astype(int))
+
+    def test_decisions_that_change_are_counted_on_the_rows_fitted_to(self, fitted):
+        model, _ = fitted
+        rows, _, group = population(0, 4000)
+        chosen = model.select(0.93)
+        other = chosen.predict(rows) != model.at(target=model.path_.target[0]).predict(rows)
+        for name, count in chosen.selection_.changed.items():
+            assert count == pytest.approx(other[group == int(name.partition("=")[2])].sum(), abs=8)
+
+    def test_a_largest_loss_gives_the_fairest_within_it(self, fitted):
+        model, _ = fitted
+        one = model.select(max_accuracy_loss=0.02).selection_
+        assert 0.0 < one.given_up <= 0.02
+        better = model.select(one.estimated + 0.01).selection_
+        assert better.given_up > 0.02
+        with pytest.raises(InfeasibleError, match=r"max_accuracy_loss=0.02 leaves a fairness of at most 0\.9"):
+            model.select(0.97, max_accuracy_loss=0.02)
+
+    def test_a_ratio_is_met(self, fitted):
+        model, (H, _, group) = fitted
+        chosen = model.select(min_ratio=0.8)
+        rates = [chosen.predict(H)[group == g].mean() for g in (0, 1)]
+        assert min(rates) / max(rates) == pytest.approx(0.8, abs=0.06)
+        both = model.select(0.95, min_ratio=0.8)
+        assert both.selection_.ratio >= 0.8
+        assert both.selection_.estimated >= 0.95 - 1e-9
+
+    def test_what_cannot_be_asked(self, fitted):
+        model, (H, y, group) = fitted
+        with pytest.raises(InvalidInputError, match="at least one of min_fairness, min_ratio and max_accuracy_loss"):
+            model.select()
+        with pytest.raises(InvalidInputError, match="calibration needs a confidence"):
+            model.select(0.9, calibration=(H, y, group))
+        with pytest.raises(InvalidInputError, match=r"calibration must be \(X, y, sensitive_features\)"):
+            model.select(0.9, confidence=0.9, calibration=H)
+        with pytest.raises(InvalidInputError, match="secret must have at least 16 bytes"):
+            model.select(0.9, randomize=True, secret="short")
+        rows = population(0, 400)
+        chances = FairStacksClassifier(fairness="equal_opportunity", random_state=0)
+        chances.fit(rows[0], rows[1], sensitive_features=rows[2])
+        with pytest.raises(InvalidInputError, match="min_ratio compares the rates of positive decisions"):
+            chances.select(min_ratio=0.8)
+        with pytest.raises(InvalidInputError, match="calibration must have labels for fairness='equal_opportunity'"):
+            chances.select(0.9, confidence=0.9, calibration=(H, None, group))
+
+
+class TestTheConstantModel:
+    def test_useless_models_give_it(self):
+        rng = np.random.default_rng(0)
+        H, y, group = rng.random((1000, 3)), rng.random(1000) < 0.2, rng.integers(0, 2, 1000)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group).select(0.99)
+        assert model.selection_.kind == "constant"
+        assert not model.predict(H).any()
+        assert "the constant model decides everybody alike" in str(model.selection_)
+
+    def test_nothing_but_the_constant_is_fair(self):
+        """The only model is the attribute itself: every stack of it is unfair or constant."""
+        group = np.repeat([0, 1], 200)
+        model = FairStacksClassifier(alpha=1.0).fit(group[:, None], group, sensitive_features=group).select(0.9)
+        assert model.selection_.kind == "constant"
+        assert fairness(model.predict(group[:, None]), group) == 1.0
+
+    @pytest.mark.parametrize("loss", ["log", "hinge"])
+    def test_other_losses(self, loss):
+        rows, y, group = population(3, 300)
+        model = FairStacksClassifier(loss=loss, alpha=1.0).fit(rows, y, sensitive_features=group)
+        chosen = model.select(0.9)
+        assert chosen.selection_.estimated >= 0.9
+        noise = np.random.default_rng(0).random((300, 2))
+        useless = FairStacksClassifier(loss=loss, alpha=1e3).fit(noise, y == 9 * group, sensitive_features=group)
+        constant = useless.select(1.0)
+        assert constant.selection_.kind == "constant"
+        assert len(np.unique(constant.predict(noise))) == 1
+
+
+class TestMixtures:
+    def test_probabilities_are_exact_and_draws_follow_them(self, fitted):
+        model, (H, _, group) = fitted
+        chosen = model.select(0.95, randomize=True, secret=SECRET)
+        assert chosen.selection_.kind == "mixture"
+        chance = chosen.predict_proba(H)[:, 1]
+        share = chosen.mixture_.share
+        expected = {0.0, share, 1.0 - share, 1.0}
+        assert {round(p, 9) for p in np.unique(chance)} <= {round(p, 9) for p in expected}
+        assert fairness(chance, group) == pytest.approx(0.95, abs=0.02)
+        drawn = chosen.predict(H, ids=range(len(H)))
+        assert drawn.mean() == pytest.approx(chance.mean(), abs=0.005)
+        assert np.array_equal(drawn[chance == 0.0], np.zeros((chance == 0.0).sum()))
+
+    def test_draws_are_keyed_to_the_id_and_the_secret(self, fitted):
+        model, (H, *_) = fitted
+        one, same, other = (model.select(0.95, randomize=True, secret=s) for s in (SECRET, SECRET, SECRET + "!"))
+        ids = [f"record {i}" for i in range(2000)]
+        drawn = one.predict(H[:2000], ids=ids)
+        assert np.array_equal(drawn, same.predict(H[:2000], ids=ids))
+        assert not np.array_equal(drawn, other.predict(H[:2000], ids=ids))
+        back = one.predict(H[:2000][::-1], ids=ids[::-1])[::-1]
+        assert np.array_equal(drawn, back)
+        without = one.predict(H[:2000])
+        assert np.array_equal(without[500:600], one.predict(H[500:600]))
+        with pytest.raises(InvalidInputError, match="ids must hold one id per row, 2000; got 3"):
+            one.predict(H[:2000], ids=[1, 2, 3])
+
+    def test_it_is_saved_with_its_secret_for_its_owner_only(self, fitted, tmp_path):
+        pytest.importorskip("skops")
+        model, (H, *_) = fitted
+        chosen = model.select(0.95, randomize=True)
+        path = ff.save(chosen, tmp_path / "mixture.skops")
+        assert path.stat().st_mode & 0o077 == 0
+        same = ff.load(path)
+        assert np.array_equal(same.predict(H[:500]), chosen.predict(H[:500]))
+        assert str(same.selection_) == str(chosen.selection_)
+
+    def test_mixing_is_at_least_as_accurate(self, fitted):
+        model, _ = fitted
+        for level in (0.9, 0.95, 0.98):
+            mixed, single = model.select(level, randomize=True), model.select(level)
+            assert mixed.selection_.accuracy >= single.selection_.accuracy - 0.003
+
+    def test_where_decisions_jump_it_is_said_and_mixing_helps(self):
+        rng = np.random.default_rng(4)
+        n = 4000
+        group = rng.integers(0, 2, n)
+        x = (rng.random((n, 2)) < np.array([0.3, 0.4]) + 0.4 * group[:, None] * [1, 0]).astype(float)
+        y = rng.random(n) < 0.2 + 0.35 * x[:, 0] + 0.3 * x[:, 1]
+        H = np.column_stack([0.2 + 0.35 * x[:, 0] + 0.3 * x[:, 1], 0.3 + 0.4 * x[:, 0]])
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        single, mixed = model.select(0.9), model.select(0.9, randomize=True)
+        assert mixed.selection_.accuracy > single.selection_.accuracy
+        chance = mixed.predict_proba(H)[:, 1]
+        assert fairness(chance, group) == pytest.approx(0.9, abs=0.02)
+
+
+class TestPromises:
+    def test_a_promise_is_kept_with_calibration_rows(self):
+        H, _, group = population(10**6, 60_000)
+        kept = []
+        for seed in range(20):
+            rows, label, groups = population(seed, 1500)
+            model = FairStacksClassifier(random_state=seed).fit(rows, label, sensitive_features=groups)
+            fresh, _, theirs = population(1000 + seed, 1500)
+            try:
+                chosen = model.select(0.9, confidence=0.95, calibration=(fresh, None, theirs))
+            except InfeasibleError:
+                continue
+            assert chosen.selection_.promised == 0.9
+            assert chosen.selection_.n_calibration == 1500
+            kept.append(fairness(chosen.predict(H), group) >= 0.9)
+        assert len(kept) >= 16
+        # Of 20 promises at 95 % more than four are broken in 0.3 % of the cases.
+        assert len(kept) - np.sum(kept) <= 4
+
+    def test_without_calibration_rows_it_is_called_approximate(self, fitted):
+        model, _ = fitted
+        plain, promised = model.select(0.9).selection_, model.select(0.9, confidence=0.95).selection_
+        assert "approximate" in promised.procedure
+        assert promised.estimated > plain.estimated
+        assert "promised" in str(promised)
+
+    def test_what_can_be_promised_is_said(self, fitted):
+        model, (H, y, group) = fitted
+        calibration = (H[:300], y[:300], group[:300])
+        with pytest.raises(
+            InfeasibleError, match=r"with 300 rows the largest fairness that can be promised at 95 % is"
+        ):
+            model.select(0.99, confidence=0.95, calibration=calibration)
+        one = model.select(max_accuracy_loss=0.05, confidence=0.95, calibration=calibration).selection_
+        assert one.promised < one.estimated
+        mixed = model.select(0.9, confidence=0.95, calibration=calibration, randomize=True)
+        assert mixed.selection_.promised == 0.9
+
+    def test_the_same_call_gives_the_same_promise(self, fitted):
+        model, (H, y, group) = fitted
+        options = {"confidence": 0.9, "calibration": (H[:2000], y[:2000], group[:2000]), "randomize": True}
+        one, two = (model.select(0.93, secret=SECRET + str(i), **options) for i in range(2))
+        assert one.mixture_.share == two.mixture_.share
+        np.testing.assert_array_equal(one.mixture_.weights, two.mixture_.weights)
+
+
+def test_a_regression_is_selected_too():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 1000)
+    y = rng.random(1000) + 0.2 * group
+    H = np.stack([y + 0.2 * group, y - 0.1 * group], axis=1) + rng.normal(0, 0.2, (1000, 2))
+    model = FairStacksRegressor(random_state=0).fit(H, y, sensitive_features=group)
+    for level in (0.9, 0.95):
+        chosen = model.select(level)
+        predicted = chosen.predict(H)
+        gap = abs(predicted[group == 0].mean() - predicted[group == 1].mean())
+        assert 1 - gap == pytest.approx(level, abs=0.02)
+    for options in ({"randomize": True}, {"confidence": 0.9}):
+        with pytest.raises(InvalidInputError, match="is for decisions; a regression has none"):
+            model.select(0.9, **options)
