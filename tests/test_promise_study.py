@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tools.promise_study import __main__ as command
 from tools.promise_study.cells import ASKED, Cell, Truth, cells, run
+from tools.promise_study.level import simulate, table
 from tools.promise_study.page import page
 from tools.promise_study.populations import Population, population
 from tools.promise_study.stacks import Draw, along_the_path, fitted, methods
@@ -55,7 +56,7 @@ def test_a_guarantee_rests_on_rows_that_the_path_has_not_seen(compas):
     draw = Draw(compas.H[:2000], compas.y[:2000], compas.group[:2000], "demographic_parity")
     ways = methods(draw, fitted(draw), seed=1)
     decide = ways["FairStacks guaranteed"](0.8)
-    calibrating = np.random.default_rng(1).permutation(2000)[:800]
+    calibrating = np.random.default_rng(1).permutation(2000)[:1200]
     decided = decide(draw.H[calibrating], draw.group[calibrating])
     groups = [draw.group[calibrating] == group for group in np.unique(draw.group)]
     sets = build_contrasts("demographic_parity", label=None, attributes=_attributes(draw.group)).sets
@@ -107,6 +108,14 @@ def test_a_stopped_run_goes_on_and_the_page_counts_its_records(cache, tmp_path, 
     plain = [result for result in answers if result["method"] == "FairStacks" and result["asked"] == 0.9]
     missed = np.mean([result["fairness"] < 0.9 for result in plain])
     assert f"| FairStacks | {len(plain)} | {missed:.1%} |" in text.split("asked 0.9\n")[1]
+
+
+def test_a_promise_on_rows_of_its_own_is_kept_in_the_simulation():
+    """Of 60 draws no more than 5 % and two standard errors, 3 + 3.4, may be broken; most are made."""
+    result = simulate(1500, 0.9, 2, 8, draws=60)
+    assert result["broken"]["own rows"] <= 6 < 20 < result["made"]["own rows"]
+    assert result["made"]["out of fold"] > result["made"]["own rows"]
+    assert "| 1,500 | 0.9 | 2 | 8 |" in table([result])[-1]
 
 
 def test_a_page_without_records_says_so():

@@ -9,6 +9,7 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tools.promise_study.cells import SIZES, cells, run
+from tools.promise_study.level import SETTINGS, simulate
 from tools.promise_study.page import page
 from tools.promise_study.populations import ATTRIBUTES
 
@@ -16,7 +17,9 @@ from tools.promise_study.populations import ATTRIBUTES
 def main() -> int:
     """Do as the command line says."""
     parser = argparse.ArgumentParser(prog="python -m tools.promise_study", description=__doc__)
-    parser.add_argument("what", choices=("run", "page"))
+    parser.add_argument(
+        "what", choices=("run", "level", "page"), help="level: simulate a promise without rows of its own"
+    )
     parser.add_argument("--records", type=Path, default=Path("results/promise.jsonl"), help="one line per cell")
     parser.add_argument("--draws", type=int, default=100, help="draws of each setting")
     parser.add_argument("--data", nargs="+", default=list(ATTRIBUTES), choices=list(ATTRIBUTES))
@@ -27,10 +30,14 @@ def main() -> int:
     parser.add_argument("--without-rivals", action="store_true", help="ask FairStacks alone")
     parser.add_argument("--out", type=Path, help="write the page here")
     options = parser.parse_args()
+    level = options.records.with_name("promise_level.json")
     if options.what == "run":
         _run(options)
         return 0
-    text = page(_read(options.records))
+    if options.what == "level":
+        level.write_text(json.dumps([simulate(*setting, options.draws) for setting in SETTINGS]), encoding="utf-8")
+        return 0
+    text = page(_read(options.records), json.loads(level.read_text(encoding="utf-8")) if level.exists() else [])
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -53,7 +60,7 @@ def _run(options: argparse.Namespace) -> None:
 def _read(path: Path) -> list[dict]:
     """Return the records of a file, and of its pieces `name-2.jsonl`; a line that was cut off is left out."""
     records = []
-    for file in sorted(path.parent.glob(f"{path.stem}*{path.suffix}")):
+    for file in sorted(path.parent.glob(f"{path.stem}*.jsonl")):
         for line in file.read_text(encoding="utf-8").splitlines():
             try:
                 records.append(json.loads(line))
