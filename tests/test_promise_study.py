@@ -118,5 +118,14 @@ def test_a_promise_on_rows_of_its_own_is_kept_in_the_simulation():
     assert "| 1,500 | 0.9 | 2 | 8 |" in table([result])[-1]
 
 
+def test_records_of_other_settings_are_not_counted_together(tmp_path, monkeypatch):
+    records = tmp_path / "promise.jsonl"
+    records.write_text(json.dumps({"key": "a", "settings": {"calibration_share": 0.1}}) + "\n")
+    for what in ("run", "page"):
+        monkeypatch.setattr("sys.argv", ["study", what, "--records", str(records)])
+        with pytest.raises(SystemExit, match="other settings"):
+            command.main()
+
+
 def test_a_page_without_records_says_so():
     assert "no records" in page([])

@@ -9,9 +9,11 @@ from pathlib import Path
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tools.promise_study.cells import SIZES, cells, run
-from tools.promise_study.level import SETTINGS, simulate
+from tools.promise_study.level import SETTINGS as SETTINGS_OF_LEVEL
+from tools.promise_study.level import simulate
 from tools.promise_study.page import page
 from tools.promise_study.populations import ATTRIBUTES
+from tools.promise_study.stacks import SETTINGS as SETTINGS_OF_STACKS
 
 
 def main() -> int:
@@ -35,7 +37,9 @@ def main() -> int:
         _run(options)
         return 0
     if options.what == "level":
-        level.write_text(json.dumps([simulate(*setting, options.draws) for setting in SETTINGS]), encoding="utf-8")
+        level.write_text(
+            json.dumps([simulate(*setting, options.draws) for setting in SETTINGS_OF_LEVEL]), encoding="utf-8"
+        )
         return 0
     text = page(_read(options.records), json.loads(level.read_text(encoding="utf-8")) if level.exists() else [])
     if options.out is None:
@@ -66,6 +70,12 @@ def _read(path: Path) -> list[dict]:
                 records.append(json.loads(line))
             except json.JSONDecodeError:
                 continue
+    for record in records:
+        if record["settings"] != SETTINGS_OF_STACKS:
+            raise SystemExit(
+                f"{path} has records of other settings, {record['settings']}; they are {SETTINGS_OF_STACKS} now: "
+                "move the file away, or name another with --records"
+            )
     return list({record["key"]: record for record in records}.values())
 
 

@@ -56,7 +56,8 @@ def run(cell: Cell, cache: Path, error_parity: str | None = None, *, with_rivals
     drawn = np.random.default_rng(seed).integers(0, len(everyone.y), cell.rows)
     draw = Draw(everyone.H[drawn], everyone.y[drawn], everyone.group[drawn], cell.measure)
     truth = Truth(everyone, cell.measure)
-    record: dict[str, Any] = {"key": cell.key, **vars(cell), "constant": truth.constant, "results": []}
+    record: dict[str, Any] = {"key": cell.key, **vars(cell), "settings": stacks.SETTINGS}
+    record |= {"constant": truth.constant, "results": []}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

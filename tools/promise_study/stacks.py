@@ -22,6 +22,12 @@ CALIBRATION_SHARE = 0.6
 # Stacks that are looked at between two neighbours on a path, to find the best in hindsight.
 _BETWEEN = 10
 _NEW_SIGNATURE = "confidence" in inspect.signature(FairStacksClassifier.select).parameters
+# What records depend on besides their cell: those of other settings must not be counted together.
+SETTINGS = {
+    "calibration_share": CALIBRATION_SHARE,
+    "confidence": CONFIDENCE,
+    "select": "with a confidence" if _NEW_SIGNATURE else "without a confidence",
+}
 
 
 @dataclass(frozen=True, eq=False)
