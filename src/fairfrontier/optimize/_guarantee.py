@@ -1,0 +1,304 @@
+"""A guarantee of fairness: which candidates of a path are fair enough, shown on rows that none of them has seen.
+
+Everything here works on counts: how many rows of each row set a candidate decides positively. For demographic parity
+they need no labels.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from fairfrontier import _validation as validate
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.optimize._proportions import BoolArray, Comparison, Pairs, limits, shown
+from fairfrontier.optimize._rows_needed import rows_for_pairs
+
+# Candidates are tested this many at a time: the first failure ends the sequence.
+_AT_A_TIME = 32
+
+
+@dataclass(frozen=True, eq=False)
+class CertifiedCandidates:
+    """What a sequence of tests has shown.
+
+    Attributes
+    ----------
+    certified : ndarray of shape (p,)
+        True for candidates that are shown to meet the request. With probability `confidence` or more, every one does.
+    n_tested : int
+        How many candidates were tested: all that are certified, and the first that failed.
+    """
+
+    certified: BoolArray
+    n_tested: int
+
+
+def certified(
+    positives: ArrayLike,
+    sizes: ArrayLike,
+    sets: RowSets,
+    *,
+    min_fairness: float | None = None,
+    min_ratio: float | None = None,
+    confidence: float,
+    order: ArrayLike,
+    disjoint: bool = True,
+) -> CertifiedCandidates:
+    """Return the candidates that are shown to be fair enough, all at once with the given confidence.
+
+    Parameters
+    ----------
+    positives : array-like of shape (p, s)
+        How many rows of each row set each candidate decides positively. Of a randomised candidate: the rows that its
+        draw accepts, which is as exact. Sums of acceptance probabilities are allowed, at the price of wider limits.
+    sizes : array-like of shape (s,)
+        The number of rows of each set.
+    sets : RowSets
+        Which sets are compared.
+    min_fairness : float, optional
+        Ask that 1 minus the largest difference of two rates be above this.
+    min_ratio : float, optional
+        Ask that the lowest rate be above this share of the highest. One of the two, or both.
+    confidence : float
+        Least probability, in (0, 1), with which every certified candidate meets the request.
+    order : array-like of int
+        The candidates in the order in which they are tested, the one that is most likely to pass first. It may depend
+        on anything but the rows that are counted here, and need not name every candidate.
+    disjoint : bool, default=True
+        No row is in two sets of a block. False (custom masks may overlap) takes wider limits.
+
+    Returns
+    -------
+    CertifiedCandidates
+        The certified candidates. What can be promised of one of them alone is `largest_promise`.
+
+    Notes
+    -----
+    *One candidate.* It fails the request if some pair of sets in some block has p₁ − p₂ ≥ 1 − min_fairness (or
+    p₂ ≤ min_ratio·p₁). That hypothesis is a union, so it may be rejected as soon as each of its parts is rejected at
+    level α = 1 − confidence, without any correction for the number of pairs (intersection-union test, Berger 1982): if
+    one part is true, all are rejected only if that one is, with probability α at most. The test of a part is valid in
+    finite samples (`_proportions.p_values`): given the sizes, the counts of two disjoint sets are independent and
+    binomial.
+
+    *All candidates.* They are tested in an order fixed beforehand, each at level α, up to the first that is not
+    rejected (fixed-sequence test). Let j be the first candidate in the order that truly fails the request. A wrong
+    certificate is given only if j is rejected: an earlier one cannot be wrong, and a later one is tested only after j
+    was rejected. So the probability that any certificate is wrong is at most α, however many candidates there are and
+    however they depend on one another; any choice among the certified ones, by accuracy on the same rows for instance,
+    keeps the promise.
+    """
+    counts = _counts(positives, sizes, sets, disjoint)
+    level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    asked = _asked(min_fairness, min_ratio)
+    sequence = _sequence(order, len(counts.positives))
+    passed = np.zeros(len(counts.positives), dtype=bool)
+    n_tested = 0
+    for start in range(0, len(sequence), _AT_A_TIME):
+        some = sequence[start : start + _AT_A_TIME]
+        good = np.ones(len(some), dtype=bool)
+        for comparison, c in asked:
+            good &= _all_shown(counts.of(some), np.full(len(some), c), level, comparison)
+        first_failure = len(some) if good.all() else int(np.argmin(good))
+        passed[some[:first_failure]] = True
+        n_tested += min(first_failure + 1, len(some))
+        if first_failure < len(some):
+            break
+    return CertifiedCandidates(passed, n_tested)
+
+
+def largest_promise(
+    positives: ArrayLike, sizes: ArrayLike, sets: RowSets, *, confidence: float, disjoint: bool = True
+) -> FloatArray:
+    """Return the largest fairness that can be promised of each candidate, taken alone.
+
+    Parameters
+    ----------
+    positives : array-like of shape (p, s)
+        Positive decisions by row set; of the candidate that `certified` tests first, for what it could promise.
+    sizes, sets, confidence, disjoint
+        As in `certified`.
+
+    Returns
+    -------
+    ndarray of shape (p,)
+        Lower confidence limits of the fairness.
+    """
+    counts = _counts(positives, sizes, sets, disjoint)
+    level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    return np.maximum(1.0 - _limits(counts, level, Comparison()), 0.0)
+
+
+def promise_advice(
+    positives: ArrayLike, sizes: ArrayLike, sets: RowSets, n_rows: int, *, min_fairness: float, confidence: float
+) -> str:
+    """Return a sentence that says what can be promised with these rows, and how many rows the request would take.
+
+    Parameters
+    ----------
+    positives : array-like of shape (s,)
+        Positive decisions of the candidate that `certified` tests first.
+    sizes, sets, confidence
+        As in `certified`.
+    n_rows : int
+        The number of calibration rows, of which `sizes` are parts.
+    min_fairness : float
+        What was asked for.
+    """
+    row = np.atleast_2d(np.asarray(positives, dtype=np.float64))
+    best = float(largest_promise(row, sizes, sets, confidence=confidence)[0])
+    size = np.asarray(sizes, dtype=np.float64)
+    sure = f"{confidence * 100.0:.4g} %"
+    said = f"with {n_rows:,} rows the largest fairness that can be promised at {sure} is {_floor(best)}"
+    if best >= min_fairness or not size.min() > 0 or min_fairness >= 1.0:
+        return said
+    rates = np.empty(len(size))
+    for block in map(list, sets.blocks):
+        rates[block] = row[0, block].sum() / size[block].sum()
+    level = 1.0 - confidence
+    needed = rows_for_pairs(size / n_rows, np.clip(rates, 0.01, 0.99), sets.pairs(), 1.0 - min_fairness, level, 0.8)
+    if needed <= n_rows:
+        return f"{said}; so many rows are enough for {min_fairness:g}, but they take a fairer model"
+    return f"{said}; {min_fairness:g} takes about {_rounded(needed):,}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """Checked counts (p, s), and all pairs of sets (q, 2) in both directions."""
+
+    positives: FloatArray
+    sizes: FloatArray
+    pairs: IntArray
+    independent: bool
+    fractions: bool
+
+    def of(self, candidates: IntArray) -> "_Counts":
+        return replace(self, positives=self.positives[candidates])
+
+    def at(self, candidate: IntArray, pair: IntArray) -> Pairs:
+        """Return the counts of given candidates in given pairs."""
+        i, j = self.pairs[pair].T
+        return self.compare(self.positives[candidate, i], self.positives[candidate, j], pair)
+
+    def compare(self, first: FloatArray, second: FloatArray, pair: IntArray) -> Pairs:
+        """Return other counts in given pairs."""
+        i, j = self.pairs[pair].T
+        return Pairs(first, second, self.sizes[i], self.sizes[j], self.independent, self.fractions)
+
+    def everything(self) -> tuple[IntArray, IntArray]:
+        """Return the candidate and the pair of each comparison, p·q of them."""
+        candidate, pair = np.indices((len(self.positives), len(self.pairs))).reshape(2, -1)
+        return candidate, pair
+
+
+def _all_shown(counts: _Counts, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
+    """Tell which candidates have every pair shown to be within their limit c (p,)."""
+    result = np.ones(len(c), dtype=bool)
+    candidate, pair = counts.everything()
+    estimate, error = comparison.spread(counts.at(candidate, pair))
+    # A limit is above its estimate, so that these cannot pass: whoever fails is not looked at again.
+    result[candidate[estimate - 0.5 * error > c[candidate]]] = False
+    if result.any():
+        kept = np.flatnonzero(result)
+        result[kept] = _shown(counts.of(kept), c[kept], level, comparison).all(axis=1)
+    return result
+
+
+def _shown(counts: _Counts, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
+    """Tell which pairs of sets (p, q) are shown to be within the candidates' limits c (p,).
+
+    Notes
+    -----
+    The p-value grows with the first count and falls with the second and with c. So if a pair is shown for the worst
+    counts and the smallest c of several candidates, it is shown for each of them; most pairs need no other test.
+    """
+    first, second = counts.positives[:, counts.pairs[:, 0]], counts.positives[:, counts.pairs[:, 1]]
+    worst = counts.compare(first.max(axis=0), second.min(axis=0), np.arange(len(counts.pairs)))
+    result = np.tile(shown(worst, np.full(len(worst), c.min()), level, comparison), (len(c), 1))
+    candidate, pair = np.nonzero(~result)
+    if len(c) > 1 and len(candidate):
+        rows = np.column_stack([first[candidate, pair], second[candidate, pair], c[candidate], pair])
+        distinct, back = np.unique(rows, axis=0, return_inverse=True)
+        some = counts.compare(distinct[:, 0], distinct[:, 1], distinct[:, 3].astype(np.intp))
+        result[candidate, pair] = shown(some, distinct[:, 2], level, comparison)[np.ravel(back)]
+    return result
+
+
+def _limits(counts: _Counts, level: float, comparison: Comparison) -> FloatArray:
+    """Return the upper limit c (p,) of each candidate over all pairs."""
+    distinct, back = np.unique(counts.positives, axis=0, return_inverse=True)
+    if len(distinct) < len(counts.positives):
+        return _limits(replace(counts, positives=distinct), level, comparison)[np.ravel(back)]
+    candidate, pair = counts.everything()
+    estimate, error = comparison.spread(counts.at(candidate, pair))
+    # The pair that looks worst sets a limit; of the others only those that are not within it need one of their own.
+    worst = np.argmax((estimate - ndtri(level) * error).reshape(len(counts.positives), -1), axis=1)
+    result = limits(counts.at(np.arange(len(worst)), worst), level, comparison)
+    similar = np.array_split(np.argsort(result), -(-len(result) // _AT_A_TIME))
+    within = np.zeros((len(result), len(counts.pairs)), dtype=bool)
+    for some in similar:
+        within[some] = _shown(counts.of(some), result[some], level, comparison)
+    within[np.arange(len(worst)), worst] = True
+    candidate, pair = np.nonzero(~within)
+    np.maximum.at(result, candidate, limits(counts.at(candidate, pair), level, comparison))
+    return result
+
+
+def _counts(positives: ArrayLike, sizes: ArrayLike, sets: RowSets, disjoint: bool) -> _Counts:
+    x, n = np.asarray(positives, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    s = len(sets.names)
+    if n.shape != (s,) or x.ndim != 2 or x.shape[1] != s:
+        raise InvalidInputError(
+            f"positives must have shape (candidates, {s}) and sizes ({s},), one column per row set; got {x.shape} and "
+            f"{n.shape}"
+        )
+    if not np.all((x >= 0.0) & (x <= n)):
+        raise InvalidInputError(
+            f"positives must be in [0, size] for each row set; got from {x.min():g} to {x.max():g} with sizes from "
+            f"{n.min():g} to {n.max():g}: count rows, without weights"
+        )
+    nearest = np.rint(x)
+    whole = bool(np.all(np.abs(x - nearest) < 1e-9))
+    pairs = sets.pairs()
+    return _Counts(nearest if whole else x, n, np.concatenate([pairs, pairs[:, ::-1]]), disjoint, not whole)
+
+
+def _asked(min_fairness: float | None, min_ratio: float | None) -> list[tuple[Comparison, float]]:
+    """Return what must be shown of every pair, as comparisons with their limits."""
+    if min_fairness is None and min_ratio is None:
+        raise InvalidInputError("give min_fairness, min_ratio, or both; got neither")
+    asked = []
+    if min_fairness is not None:
+        low = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
+        asked.append((Comparison(), 1.0 - low))
+    if min_ratio is not None:
+        ratio = validate.number(min_ratio, parameter="min_ratio", low=0.0, high=1.0)
+        asked.append((Comparison(ratio), -ratio))
+    return asked
+
+
+def _sequence(order: ArrayLike, n_candidates: int) -> IntArray:
+    sequence = np.asarray(order)
+    if sequence.ndim != 1 or (sequence.size and sequence.dtype.kind not in "iu"):
+        raise InvalidInputError(f"order must be a list of candidates' numbers; got {order!r}")
+    inside = (sequence >= 0) & (sequence < n_candidates)
+    if not inside.all() or len(np.unique(sequence)) < len(sequence):
+        raise InvalidInputError(
+            f"order must name candidates from 0 to {n_candidates - 1}, none of them twice; got {sequence.tolist()}"
+        )
+    return sequence.astype(np.intp)
+
+
+def _floor(fairness: float) -> str:
+    """Return a fairness with three digits, never rounded up."""
+    return f"{np.floor(fairness * 1000.0) / 1000.0:g}"
+
+
+def _rounded(rows: int) -> int:
+    """Return a number of rows with two significant digits, rounded up."""
+    step: int = 10 ** max(len(str(rows)) - 2, 0)
+    return int(np.ceil(rows / step)) * step

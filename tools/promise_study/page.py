@@ -1,0 +1,207 @@
+"""The page of results."""
+
+import platform
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from tools.promise_study.level import table
+from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE
+
+PACKAGES = ("fairfrontier", "fairlearn", "oxonfair", "scikit-learn", "numpy", "scipy")
+# The level of a promise, and what may be missed by chance: two standard errors.
+_ERRORS = 2.0
+_TITLE = (
+    "| method | answers | miss | mean miss | worst miss | median − asked | accuracy − hindsight | without an answer |"
+)
+_SETTING = ("name", "track", "measure", "rows", "draw", "constant", "unconstrained", "fairest")
+_INTRODUCTION = """\
+# The point you ask for is the point you get
+
+{records:,} draws (up to {draws} of each setting) from Adult (gender; race, five groups), Bank (age), Default (gender)
+and COMPAS (gender, race), the attribute among the features or not, for demographic parity and equal opportunity. A
+quarter of each data set trained a fixed set of base models; the other three quarters are the *population*. Rows are
+drawn from it with replacement, and what is delivered is computed on all of it: the population is the distribution
+itself, so that a miss is a miss and not the noise of a test set. A method *misses* if the fairness of its decisions (of
+their probabilities, where it randomises) is below what was asked.
+
+*Guaranteed*: {fit:.0%} of the rows fit the path and {calibration:.0%} show that it is fair, with confidence
+{confidence:g}; *cross-fitted* shows it on out-of-fold decisions of all rows, and is approximate. A promise that cannot
+be made is no answer, and no miss. *Hindsight* is the most accurate place of the path of all rows, or the constant
+model, that is fair enough in the population. The rivals get all rows: ThresholdOptimizer, OxonFair and error-parity
+post-process the unconstrained stack and see the group at prediction; ExponentiatedGradient fits logistic regressions to
+the base models' scores, and half of the allowed difference is its bound, which is on the distance to all rows.
+
+{refused} draws lacked a group and were refused.
+"""
+_LEVEL = """\
+Simulated: ridge stacks of models that favour one group, a request that binds, and of all certified stacks the least
+fair one. A promise on rows of its own is exact: it is broken in 5 % of the draws at most. One on out-of-fold decisions
+is an approximation, and this is how often it is broken. Both shares are of all draws, also of those without a promise.
+"""
+Answer = dict[str, Any]
+
+
+def page(records: list[dict[str, Any]], level: Sequence[dict[str, Any]] = ()) -> str:
+    """Return the results as Markdown: the records of draws, and the simulation of the level."""
+    answers = [answer for record in records for answer in _answers(record)]
+    if not answers:
+        return "# The point you ask for is the point you get\n\nThere are no records yet.\n"
+    lines = [*_introduction(records), *_claims(answers), ""]
+    for rows in sorted({answer["rows"] for answer in answers}):
+        for asked in sorted({answer["asked"] for answer in answers}):
+            some = [answer for answer in answers if answer["rows"] == rows and answer["asked"] == asked]
+            lines += [f"## {rows:,} rows, asked {asked:g}", "", *_table(some), ""]
+    lines += ["## Every setting", "", "Miss (share), and accuracy − hindsight, of the guaranteed selection:", ""]
+    lines += [*_settings(answers), "", *_failures(answers)]
+    if level:
+        lines += ["## The level without rows of its own", "", _LEVEL, *table(list(level)), ""]
+    lines += _versions()
+    return "\n".join(lines)
+
+
+def _answers(record: dict[str, Any]) -> Iterable[Answer]:
+    """Yield each result of a record with the setting that it belongs to."""
+    for result in record["results"]:
+        setting = {name: record[name] for name in _SETTING}
+        yield setting | result | {"hindsight": record["hindsight"][f"{result['asked']:g}"]}
+
+
+def _introduction(records: list[dict[str, Any]]) -> list[str]:
+    said = _INTRODUCTION.format(
+        records=len(records),
+        draws=1 + max(record["draw"] for record in records),
+        fit=1 - CALIBRATION_SHARE,
+        calibration=CALIBRATION_SHARE,
+        confidence=CONFIDENCE,
+        refused=sum("refused" in record for record in records),
+    )
+    return [said]
+
+
+def _claims(answers: list[Answer]) -> list[str]:
+    """Return what was to be shown, with the figures that show it or do not."""
+    lines = ["| to show | found |", "|---|---|"]
+    for name in sorted({answer["method"] for answer in answers}):
+        if "guaranteed" in name or "cross-fitted" in name:
+            over = [_over(some) for some in _by_setting(answers, name) if some]
+            worst = max(over, default=0.0)
+            lines.append(
+                f"| {name}: misses ≤ {1 - CONFIDENCE:.0%} + {_ERRORS:g} standard errors in every setting | "
+                f"{sum(value > 0 for value in over)} of {len(over)} settings above, by {worst:.3f} at most |"
+            )
+            for rows, limit in ((5_000, 0.005), (12_000, 0.002)):
+                some = _answered(answers, name, rows)
+                if some:
+                    cost = -float(np.mean([_cost(answer) for answer in some]))
+                    lines.append(f"| {name}: within {limit} of hindsight at {rows:,} rows | {cost:.4f} |")
+    for rows, limit in ((1_000, 0.01), (5_000, 0.003)):
+        some = _answered(answers, "FairStacks", rows)
+        for asked in sorted({answer["asked"] for answer in some}):
+            off = [answer["fairness"] - asked for answer in some if answer["asked"] == asked and _binding(answer)]
+            if off:
+                lines.append(
+                    f"| plain: median within {limit} of {asked:g} at {rows:,} rows, where the request binds | "
+                    f"{np.median(off):+.4f} of {len(off)} |"
+                )
+    below = [
+        answer["constant"] - answer["accuracy"] for answer in answers if _ours(answer) and answer["status"] == "ok"
+    ]
+    lines.append(f"| never below the constant model | {max(below, default=0.0):+.4f} at most |")
+    return lines
+
+
+def _table(answers: list[Answer]) -> list[str]:
+    lines = [_TITLE, "|---|---|---|---|---|---|---|---|"]
+    names = dict.fromkeys(answer["method"] for answer in answers)
+    for name in names:
+        of_method = [answer for answer in answers if answer["method"] == name]
+        given = [answer for answer in of_method if answer["status"] == "ok"]
+        if not given:
+            lines.append(f"| {name} | 0 | | | | | | {len(of_method)} |")
+            continue
+        short = np.array([max(answer["asked"] - answer["fairness"], 0.0) for answer in given])
+        off = np.median([answer["fairness"] - answer["asked"] for answer in given])
+        cost = np.mean([_cost(answer) for answer in given])
+        mean = short[short > 0].mean() if short.any() else 0.0
+        lines.append(
+            f"| {name} | {len(given)} | {np.mean(short > 0):.1%} | {mean:.4f} | {short.max():.4f} | {off:+.4f} | "
+            f"{cost:+.4f} | {len(of_method) - len(given)} |"
+        )
+    return lines
+
+
+def _settings(answers: list[Answer]) -> list[str]:
+    name = "FairStacks guaranteed"
+    asked = sorted({answer["asked"] for answer in answers})
+    lines = [
+        "| data | track | measure | rows | " + " | ".join(f"asked {a:g}" for a in asked) + " |",
+        "|---" * (4 + len(asked)) + "|",
+    ]
+    settings = dict.fromkeys((a["name"], a["track"], a["measure"], a["rows"]) for a in answers)
+    for setting in sorted(settings, key=lambda s: (s[0], s[1], s[2], s[3])):
+        shown = []
+        for level in asked:
+            some = [a for a in answers if _setting(a) == (*setting, level) and a["method"] == name]
+            given = [answer for answer in some if answer["status"] == "ok"]
+            missed = sum(answer["fairness"] < level for answer in given)
+            cost = f", {np.mean([_cost(answer) for answer in given]):+.4f}" if given else ""
+            shown.append(f"{missed}/{len(some)} missed, {len(given)} answers{cost}" if some else "")
+        lines.append(f"| {' | '.join(map(str, setting))} | {' | '.join(shown)} |")
+    return lines
+
+
+def _failures(answers: list[Answer]) -> list[str]:
+    failed: dict[str, int] = {}
+    for answer in answers:
+        if answer["status"] == "failed":
+            said = f"{answer['method']}: {answer['said'].splitlines()[0][:160]}"
+            failed[said] = failed.get(said, 0) + 1
+    if not failed:
+        return []
+    return ["## Failed", "", *(f"- {count} × {said}" for said, count in sorted(failed.items())), ""]
+
+
+def _versions() -> list[str]:
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    return [f"Python {sys.version.split()[0]} on {platform.system()} {platform.machine()}; {versions}.", ""]
+
+
+def _setting(answer: Answer) -> tuple[Any, ...]:
+    return tuple(answer[part] for part in ("name", "track", "measure", "rows", "asked"))
+
+
+def _by_setting(answers: list[Answer], method: str) -> Iterable[list[Answer]]:
+    """Yield the answers of a method in each setting and to each request, missing ones included."""
+    found: dict[tuple[Any, ...], list[Answer]] = {}
+    for answer in answers:
+        if answer["method"] == method:
+            found.setdefault(_setting(answer), []).append(answer)
+    yield from found.values()
+
+
+def _over(answers: list[Answer]) -> float:
+    """Return how far the share of misses among all draws of a setting is above the level and its chance."""
+    missed = np.mean([answer["status"] == "ok" and answer["fairness"] < answer["asked"] for answer in answers])
+    level = 1.0 - CONFIDENCE
+    return float(missed - level - _ERRORS * np.sqrt(level * (1.0 - level) / len(answers)))
+
+
+def _answered(answers: list[Answer], method: str, rows: int) -> list[Answer]:
+    asked_so = [answer for answer in answers if answer["method"] == method and answer["rows"] == rows]
+    return [answer for answer in asked_so if answer["status"] == "ok"]
+
+
+def _cost(answer: Answer) -> float:
+    return float(answer["accuracy"] - answer["hindsight"])
+
+
+def _binding(answer: Answer) -> bool:
+    """Tell whether the request lies between the unconstrained stack and the fairest of the path."""
+    return bool(answer["unconstrained"] < answer["asked"] <= answer["fairest"])
+
+
+def _ours(answer: Answer) -> bool:
+    return str(answer["method"]).startswith("FairStacks")
