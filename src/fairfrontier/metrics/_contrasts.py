@@ -150,7 +150,7 @@ def build_contrasts(
             "use 'demographic_parity' or custom masks"
         )
     if sensitive_mode == "intersectional" and len(attributes) > 1:
-        attributes = (_intersection(attributes),)
+        attributes = (intersection(attributes),)
     cells = Cells.from_rows(label, attributes)
     return _named(conditions, cells)
 
@@ -172,7 +172,7 @@ def _named(conditions: Iterable[bool | None], cells: Cells) -> Contrasts:
     return Contrasts(RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows), cells)
 
 
-def _intersection(attributes: Sequence[Attribute]) -> Attribute:
+def intersection(attributes: Sequence[Attribute]) -> Attribute:
     """Return the cross product of attributes; combinations that no row has are no groups."""
     cells = Cells.from_rows(None, attributes)
     values = tuple(

@@ -30,7 +30,7 @@ from fairfrontier.optimize._fitting import LINKS, fit_iterative, fit_squared
 from fairfrontier.optimize._folds import assign_folds, check_classes
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import OperatingPoint
-from fairfrontier.optimize._settings import families, indicators, ridge_scales, ridges
+from fairfrontier.optimize._settings import families, group_columns, indicators, ridge_scales, ridges
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -247,7 +247,8 @@ class BaseFairStacks(ChunkedFit, OperatingPoint, BaseEstimator):
         if squared:
             family_of = families(self.names_, n_free)
             validation = None if used is None else RowsValidation(data, used)
-            fitted = fit_squared(data, validation, family_of=family_of, family_scales=scales, **common)
+            group = group_columns(self.names_, n_free)
+            fitted = fit_squared(data, validation, family_of=family_of, family_scales=scales, group=group, **common)
         else:
             fitted = fit_iterative(data, used, loss=self.loss, scale=scales, tau=self.tau, **common)
         self._keep(fitted)

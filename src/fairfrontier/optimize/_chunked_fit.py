@@ -15,7 +15,7 @@ from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize._chunked import ChunkedRows
 from fairfrontier.optimize._fitting import FittedPath, fit_squared
 from fairfrontier.optimize._moments import Folds
-from fairfrontier.optimize._settings import families, ridge_scales, ridges
+from fairfrontier.optimize._settings import families, group_columns, ridge_scales, ridges
 
 
 class ChunkedFit:
@@ -96,6 +96,7 @@ class ChunkedFit:
             kind=self.path,
             n_points=int(self.n_points),
             weight=self.weight,
+            group=group_columns(self.names_),
         )
         self._keep(fitted)
         return self

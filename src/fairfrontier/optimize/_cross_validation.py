@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
@@ -62,11 +63,21 @@ class CrossValidation(ABC):
         # The other folds' sum: a difference from the total would lose digits.
         self.train = [StackStatistics.from_chunks(p for p in parts if p is not part) for part in parts]
 
-    def trials(self, scale: FloatArray, alphas: FloatArray, debias: FloatArray | None = None) -> list[Trial]:
-        """Return a trial for each ridge, with the penalties of the directions if they have their own."""
+    def trials(
+        self,
+        scale: FloatArray,
+        alphas: FloatArray,
+        debias: FloatArray | None = None,
+        group: NDArray[np.bool_] | None = None,
+    ) -> list[Trial]:
+        """Return a trial for each ridge, with the penalties of the directions if they have their own.
+
+        `group` (k,) is True for models of the attribute, towards which the directions are shrunk.
+        """
         used = np.flatnonzero(np.isfinite(scale))
         own = None if debias is None else debias[used]
-        factors = [RidgeFactor(train.take(used), scale[used], own) for train in self.train]
+        of_group = None if group is None else group[used]
+        factors = [RidgeFactor(train.take(used), scale[used], own, of_group) for train in self.train]
         solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
         return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 

@@ -3,12 +3,15 @@
 A larger collection must not lose to its parts, and with one common ridge a dozen good classifiers are diluted by a
 thousand weak trees. Here each family f has its own Gaussian prior w_f ~ N(0, σ²/λ_f), and the λ_f maximise the evidence
 (the marginal likelihood of what is predicted), which needs no folds and so adds no noise. What is predicted is y for
-the stack itself, and the contrasts for the directions in which it is debiased.
+the stack itself, and the contrasts for the directions in which it is debiased. Models of the attribute predict the
+contrasts by themselves; the prior of the directions is then centred at what they say.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from fairfrontier._validation import FloatArray, IntArray
@@ -20,6 +23,8 @@ _TOLERANCE = 0.03
 # singular; above, a family is out anyway. The contrasts may be predicted without error (where the attribute is a
 # feature), and then ask for no ridge at all: theirs stays where rounding does not matter.
 _LEAST, _LEAST_OF_DIRECTIONS, _LARGEST = 1e-8, 1e-3, 1e7
+# Part of a contrast below which what is left of it counts as nothing.
+_PERFECT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,9 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
     return EvidenceScales(np.sqrt(penalty / centre)[family_of], 2.0 * centre)
 
 
-def evidence_of_directions(statistics: StackStatistics, family_of: IntArray) -> FloatArray:
+def evidence_of_directions(
+    statistics: StackStatistics, family_of: IntArray, group: NDArray[np.bool_] | None = None
+) -> FloatArray:
     """Return the penalty (k,) of each model that maximises the evidence of the contrasts.
 
     Parameters
@@ -56,14 +63,57 @@ def evidence_of_directions(statistics: StackStatistics, family_of: IntArray) -> 
         The moments of the data.
     family_of : ndarray of shape (k,)
         The family of each model, numbered from 0.
+    group : ndarray of shape (k,), bool, optional
+        True for models of the attribute: the evidence is then that of what these leave of the contrasts, because
+        the directions are shrunk towards theirs.
     """
-    cross = statistics.contrast_matrix()
-    first, second = statistics.sets.pairs().T
-    # A contrast is 1/W₁ on one row set and −1/W₂ on the other: so much is its weighted sum of squares.
-    square = 1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second]
+    cross, square = statistics.contrast_matrix(), _squares_of_contrasts(statistics)
+    plug_in = plug_in_directions(statistics, group)
+    if plug_in is not None:
+        fitted = statistics.gram @ plug_in
+        left = square - 2.0 * np.sum(plug_in * cross, axis=0) + np.sum(plug_in * fitted, axis=0)
+        # Where the attribute is a feature its models leave nothing, and rounding is no evidence.
+        cross, square = cross - fitted, np.maximum(left, _PERFECT * square)
     # In units of its own size each contrast counts alike.
     size = np.sqrt(square)
     return _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS)[family_of]
+
+
+def plug_in_directions(statistics: StackStatistics, group: NDArray[np.bool_] | None) -> FloatArray | None:
+    """Return the weights (k, m) with which the models of the attribute predict the contrasts, zero for all others.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the data.
+    group : ndarray of shape (k,), bool, or None
+        True for models of the attribute.
+
+    Returns
+    -------
+    ndarray of shape (k, m) or None
+        None where there is no model of the attribute.
+
+    Notes
+    -----
+    A ridge regression of the contrasts on those models alone. The models say much the same, and the ridge of the
+    largest evidence makes of their weights an average where the rows cannot tell them apart.
+    """
+    if group is None or not group.any():
+        return None
+    used = np.flatnonzero(group)
+    part = statistics.take(used)
+    penalty = evidence_of_directions(part, np.zeros(len(used), dtype=np.intp))
+    result = np.zeros((len(group), part.sets.n_contrasts))
+    factor = cho_factor(part.gram + np.diag(penalty), check_finite=False)
+    result[used] = cho_solve(factor, part.contrast_matrix(), check_finite=False)
+    return result
+
+
+def _squares_of_contrasts(statistics: StackStatistics) -> FloatArray:
+    """Return the weighted sum of squares (m,) of each contrast: it is 1/W₁ on one row set and −1/W₂ on the other."""
+    first, second = statistics.sets.pairs().T
+    return np.asarray(1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second])
 
 
 def _penalties(

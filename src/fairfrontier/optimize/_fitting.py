@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
 from fairfrontier._validation import FloatArray, IntArray
@@ -93,8 +94,12 @@ def fit_squared(
     kind: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
+    group: NDArray[np.bool_] | None = None,
 ) -> FittedPath:
-    """Fit the closed-form path; without `validation` at ``alphas[0]`` and given scales."""
+    """Fit the closed-form path; without `validation` at ``alphas[0]`` and given scales.
+
+    `group` (k,) is True for models of the attribute, towards which the directions of the signed path are shrunk.
+    """
     tuning: Tuning | None = None
     if validation is not None:
         tuning = tune(
@@ -105,13 +110,15 @@ def fit_squared(
             path=kind,
             n_points=n_points,
             weight=weight,
+            group=group,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
-    factor = RidgeFactor(statistics.take(used), scale[used], debias)
+    of_group = None if group is None or kind == "paper" else group[used]
+    factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
     solution = factor.at(alpha)
     if kind == "paper":
         targets = solution.target_for_lambda(paper_penalties(n_points))

@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._attribute_models import GROUP
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._solve import LARGEST
@@ -46,6 +48,20 @@ def families(names: Sequence[str], n_free: int = 0) -> IntArray:
     keys = family_names(names)
     index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     return np.array([index[key] for key in keys] + [-1] * n_free, dtype=np.intp)
+
+
+def group_columns(names: Sequence[str], n_free: int = 0) -> NDArray[np.bool_] | None:
+    """Return True for each model of the attribute, by its name ``group/…``; None where there are none.
+
+    With `n_free` further columns, which hold the attribute itself, its models have nothing to add: None as well.
+
+    Examples
+    --------
+    >>> group_columns(["forest/1", "group/sex=m/logistic"])
+    array([False,  True])
+    """
+    found = np.array([family == GROUP for family in family_names(names)], dtype=bool)
+    return found if found.any() and n_free == 0 else None
 
 
 def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned: bool) -> Any:
