@@ -6,9 +6,12 @@ import pytest
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
 from fairfrontier._validation import attributes
 from fairfrontier.chunks import array_chunks
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.learners import fit_group_models
 from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize import StackStatistics
 from fairfrontier.optimize._evidence import evidence_of_directions, plug_in_directions
+from fairfrontier.optimize._group_models import fit_group_columns, wants_group_models
 from fairfrontier.optimize._ridge_path import RidgeFactor, signed_targets
 from fairfrontier.optimize._settings import group_columns
 
@@ -206,3 +209,59 @@ def test_a_stack_that_is_given_the_attribute_does_not_shrink_towards_its_models(
     named = FairStacksClassifier(NAMES, **options).fit(H, y, sensitive_features=group)
     anonymous = FairStacksClassifier([f"zoo/{j}" for j in range(8)], **options).fit(H, y, sensitive_features=group)
     np.testing.assert_array_equal(named.path_.weights, anonymous.path_.weights)
+
+
+def test_columns_of_a_fold_come_from_models_that_have_not_seen_it():
+    rng = np.random.default_rng(7)
+    n = 240
+    group, X = rng.choice(["a", "b", "c"], n), rng.normal(size=(n, 3))
+    X[:, 0] += 2.0 * (group == "b")
+    contrasts = build_contrasts("demographic_parity", label=rng.random(n) < 0.5, attributes=attributes({"g": group}, n))
+    folds = np.arange(n) % 4
+    found = fit_group_columns(X, contrasts, folds, fairness="demographic_parity")
+    assert [name for name, _ in found.estimators] == [
+        "group/g=b/logistic",
+        "group/g=c/logistic",
+        "group/g=b/hist_boosting",
+        "group/g=c/hist_boosting",
+    ]
+    rest, fold = np.flatnonzero(folds != 2), np.flatnonzero(folds == 2)
+    alone = fit_group_models(X[rest], {"g": group[rest]}).predict_matrix(X[fold])
+    np.testing.assert_allclose(found.out_of_fold[fold, :2], alone[:, :2], atol=1e-6)
+    everything = fit_group_models(X, {"g": group}).predict_matrix(X)
+    np.testing.assert_allclose(found.estimators[1][1].predict(X), everything[:, 1], atol=1e-6)
+
+
+def test_weights_reach_the_models_of_the_attribute():
+    rng = np.random.default_rng(8)
+    group, X = rng.integers(0, 2, 200), rng.normal(size=(200, 2))
+    contrasts = build_contrasts("equal_opportunity", label=np.arange(200) % 2 == 0, attributes=attributes(group, 200))
+    options = {"fairness": "equal_opportunity"}
+    plain = fit_group_columns(X, contrasts, np.arange(200) % 3, **options)
+    weighted = fit_group_columns(X, contrasts, np.arange(200) % 3, sample_weight=1.0 + 9.0 * group, **options)
+    assert plain.out_of_fold.shape == (200, 4)
+    assert weighted.out_of_fold[:, 1].mean() > plain.out_of_fold[:, 1].mean() + 0.1
+
+
+@pytest.mark.parametrize(
+    ("given", "options", "wanted"),
+    [
+        ("auto", {}, True),
+        (True, {"loss": "log"}, True),
+        (None, {}, False),
+        (False, {}, False),
+        ("auto", {"path": "paper"}, False),
+        ("auto", {"loss": "log"}, False),
+        ("auto", {"names": ["group/sex=m/mine"]}, False),
+        ("auto", {"fairness": [(np.ones(3, dtype=bool), np.ones(3, dtype=bool))]}, False),
+    ],
+)
+def test_when_models_of_the_attribute_are_added(given, options, wanted):
+    defaults = {"names": ["lr"], "fairness": "equalized_odds", "loss": "squared", "path": "signed"} | options
+    assert wants_group_models(given, defaults.pop("names"), **defaults) is wanted
+
+
+@pytest.mark.parametrize(("given", "fairness"), [("yes", "demographic_parity"), (True, [])])
+def test_what_group_models_may_be(given, fairness):
+    with pytest.raises(InvalidInputError, match="group_models"):
+        wants_group_models(given, [], fairness=fairness, loss="squared", path="signed")
