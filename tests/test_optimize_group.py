@@ -15,7 +15,8 @@ from fairfrontier.optimize._group_models import fit_group_columns, wants_group_m
 from fairfrontier.optimize._ridge_path import RidgeFactor, signed_targets
 from fairfrontier.optimize._settings import group_columns
 
-GROUP = np.array([False] * 5 + [True] * 3)
+# Of the last three models two are learners of the same thing.
+GROUP = np.array([-1] * 5 + [0, 1, 0])
 
 
 class Rows:
@@ -59,13 +60,14 @@ def test_plug_in_directions_are_a_regression_on_the_models_of_the_attribute_alon
     found = plug_in_directions(rows.statistics, GROUP)
     assert found.shape == (8, 3)
     assert not found[:5].any()
-    alone = rows.statistics.take(np.flatnonzero(GROUP))
-    penalty = evidence_of_directions(alone, np.zeros(3, dtype=int))
-    design = np.vstack([rows.centred[:, 5:], np.diag(np.sqrt(penalty))])
-    expected = np.linalg.lstsq(design, np.vstack([rows.C, np.zeros((3, 3))]), rcond=None)[0]
-    np.testing.assert_allclose(found[5:], expected, atol=1e-12)
+    means = np.column_stack([rows.H[:, [5, 7]].mean(axis=1), rows.H[:, 6]])
+    alone = StackStatistics.from_arrays(means, rows.y, rows.contrasts)
+    penalty = evidence_of_directions(alone, np.zeros(2, dtype=int))
+    design = np.vstack([means - means.mean(axis=0), np.diag(np.sqrt(penalty))])
+    expected = np.linalg.lstsq(design, np.vstack([rows.C, np.zeros((2, 3))]), rcond=None)[0]
+    np.testing.assert_allclose(found[5:], [expected[0] / 2, expected[1], expected[0] / 2], atol=1e-12)
     assert plug_in_directions(rows.statistics, None) is None
-    assert plug_in_directions(rows.statistics, np.zeros(8, dtype=bool)) is None
+    assert plug_in_directions(rows.statistics, np.full(8, -1)) is None
 
 
 @pytest.mark.parametrize("options", MEASURES)
@@ -115,7 +117,7 @@ def test_the_two_limits_of_the_ridge(options):
 def test_no_model_of_the_attribute_changes_nothing():
     rows = Rows(3, groups=3)
     plain = RidgeFactor(rows.statistics, np.ones(8)).at(2.0)
-    nobody = RidgeFactor(rows.statistics, np.ones(8), None, np.zeros(8, dtype=bool)).at(2.0)
+    nobody = RidgeFactor(rows.statistics, np.ones(8), None, np.full(8, -1)).at(2.0)
     np.testing.assert_array_equal(nobody.U, plain.U)
     np.testing.assert_array_equal(nobody.S, plain.S)
     assert group_columns(["forest/1", "groups", "zoo/group/1"]) is None
@@ -144,10 +146,10 @@ def test_evidence_shrinks_to_the_plug_in_rule_what_is_noise():
     H = np.column_stack([rng.normal(0, 1, (n, 40)), of_group])
     contrasts = build_contrasts("demographic_parity", label=None, attributes=attributes(group, n))
     statistics = StackStatistics.from_arrays(H, rng.normal(size=n), contrasts)
-    mask = np.arange(42) >= 40
-    family = mask.astype(int)
-    penalty = evidence_of_directions(statistics, family, mask)
-    U = RidgeFactor(statistics, np.ones(42), penalty, mask).at(1.0).U[:, 0]
+    family = (np.arange(42) >= 40).astype(int)
+    what = family - 1
+    penalty = evidence_of_directions(statistics, family, what)
+    U = RidgeFactor(statistics, np.ones(42), penalty, what).at(1.0).U[:, 0]
     noise, signal = H[:, :40] @ U[:40], of_group @ U[40:]
     assert noise.std() < 0.15 * signal.std()
 

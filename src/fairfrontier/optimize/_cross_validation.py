@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
@@ -68,11 +67,11 @@ class CrossValidation(ABC):
         scale: FloatArray,
         alphas: FloatArray,
         debias: FloatArray | None = None,
-        group: NDArray[np.bool_] | None = None,
+        group: IntArray | None = None,
     ) -> list[Trial]:
         """Return a trial for each ridge, with the penalties of the directions if they have their own.
 
-        `group` (k,) is True for models of the attribute, towards which the directions are shrunk.
+        `group` (k,) says what each model of the attribute predicts; the directions are shrunk towards these models.
         """
         used = np.flatnonzero(np.isfinite(scale))
         own = None if debias is None else debias[used]

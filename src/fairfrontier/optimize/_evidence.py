@@ -7,10 +7,9 @@ the stack itself, and the contrasts for the directions in which it is debiased. 
 contrasts by themselves; the prior of the directions is then centred at what they say.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
@@ -53,7 +52,7 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
 
 
 def evidence_of_directions(
-    statistics: StackStatistics, family_of: IntArray, group: NDArray[np.bool_] | None = None
+    statistics: StackStatistics, family_of: IntArray, group: IntArray | None = None
 ) -> FloatArray:
     """Return the penalty (k,) of each model that maximises the evidence of the contrasts.
 
@@ -63,9 +62,9 @@ def evidence_of_directions(
         The moments of the data.
     family_of : ndarray of shape (k,)
         The family of each model, numbered from 0.
-    group : ndarray of shape (k,), bool, optional
-        True for models of the attribute: the evidence is then that of what these leave of the contrasts, because
-        the directions are shrunk towards theirs.
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, see `plug_in_directions`: the evidence is then that of what these
+        models leave of the contrasts, because the directions are shrunk towards theirs.
     """
     cross, square = statistics.contrast_matrix(), _squares_of_contrasts(statistics)
     plug_in = plug_in_directions(statistics, group)
@@ -79,15 +78,16 @@ def evidence_of_directions(
     return _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS)[family_of]
 
 
-def plug_in_directions(statistics: StackStatistics, group: NDArray[np.bool_] | None) -> FloatArray | None:
+def plug_in_directions(statistics: StackStatistics, group: IntArray | None) -> FloatArray | None:
     """Return the weights (k, m) with which the models of the attribute predict the contrasts, zero for all others.
 
     Parameters
     ----------
     statistics : StackStatistics
         The moments of the data.
-    group : ndarray of shape (k,), bool, or None
-        True for models of the attribute.
+    group : ndarray of shape (k,) or None
+        The number of what a model of the attribute predicts, from 0: models with the same number are learners of the
+        same thing. −1 for every other model.
 
     Returns
     -------
@@ -96,18 +96,30 @@ def plug_in_directions(statistics: StackStatistics, group: NDArray[np.bool_] | N
 
     Notes
     -----
-    A ridge regression of the contrasts on those models alone. The models say much the same, and the ridge of the
-    largest evidence makes of their weights an average where the rows cannot tell them apart.
+    A ridge regression of the contrasts on the averages of learners of the same thing. Learners of a group say much the
+    same, and on a few thousand rows their average predicts it better than weights that are fitted to those rows do.
     """
-    if group is None or not group.any():
+    if group is None or group.max(initial=-1) < 0:
         return None
-    used = np.flatnonzero(group)
-    part = statistics.take(used)
-    penalty = evidence_of_directions(part, np.zeros(len(used), dtype=np.intp))
-    result = np.zeros((len(group), part.sets.n_contrasts))
+    numbers, code = np.unique(group[group >= 0], return_inverse=True)
+    average = np.zeros((len(group), len(numbers)))
+    average[np.flatnonzero(group >= 0), code] = 1.0 / np.bincount(code)[code]
+    part = _combined(statistics, average)
+    penalty = evidence_of_directions(part, np.zeros(len(numbers), dtype=np.intp))
     factor = cho_factor(part.gram + np.diag(penalty), check_finite=False)
-    result[used] = cho_solve(factor, part.contrast_matrix(), check_finite=False)
-    return result
+    return np.asarray(average @ cho_solve(factor, part.contrast_matrix(), check_finite=False))
+
+
+def _combined(statistics: StackStatistics, weights: FloatArray) -> StackStatistics:
+    """Return the statistics of weighted sums (k, q) of the models."""
+    return replace(
+        statistics,
+        mean_h=statistics.mean_h @ weights,
+        gram=weights.T @ statistics.gram @ weights,
+        cross=statistics.cross @ weights,
+        set_h=statistics.set_h @ weights,
+        groups=None,
+    )
 
 
 def _squares_of_contrasts(statistics: StackStatistics) -> FloatArray:

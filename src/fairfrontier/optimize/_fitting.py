@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
 from fairfrontier._validation import FloatArray, IntArray
@@ -94,11 +93,12 @@ def fit_squared(
     kind: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
-    group: NDArray[np.bool_] | None = None,
+    group: IntArray | None = None,
 ) -> FittedPath:
     """Fit the closed-form path; without `validation` at ``alphas[0]`` and given scales.
 
-    `group` (k,) is True for models of the attribute, towards which the directions of the signed path are shrunk.
+    `group` (k,) says what each model of the attribute predicts (−1: every other model); the directions of the signed
+    path are shrunk towards these models.
     """
     tuning: Tuning | None = None
     if validation is not None:

@@ -23,11 +23,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import nnls
 
-from fairfrontier._validation import FloatArray, number
+from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.optimize._evidence import plug_in_directions
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics
@@ -79,8 +78,9 @@ class RidgeFactor:
         D, the relative ridge scale of each base model.
     debias : ndarray of shape (k,), optional
         The penalty of each model in the directions U, positive; None: that of w₀, (α/2)·D².
-    group : ndarray of shape (k,), bool, optional
-        True for models of the attribute, towards whose contrasts the directions are shrunk; None: there are none.
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, −1 for every other model: the directions are shrunk towards the
+        contrasts of the former (`plug_in_directions`). None: there are none.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class RidgeFactor:
         statistics: StackStatistics,
         scale: FloatArray,
         debias: FloatArray | None = None,
-        group: NDArray[np.bool_] | None = None,
+        group: IntArray | None = None,
     ) -> None:
         self.statistics = statistics
         self.scale = scale

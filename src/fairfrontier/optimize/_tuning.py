@@ -9,7 +9,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
@@ -71,7 +70,7 @@ def tune(
     path: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
-    group: NDArray[np.bool_] | None = None,
+    group: IntArray | None = None,
 ) -> Tuning:
     """Choose alpha, scales and targets by cross-validated FAUC.
 
@@ -92,8 +91,9 @@ def tune(
         Points on it.
     weight : Weight, callable or None
         The weight of the FAUC.
-    group : ndarray of shape (k,), bool, optional
-        True for models of the attribute, towards which the directions of the signed path are shrunk.
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, −1 for every other model: the directions of the signed path are
+        shrunk towards the former.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def _candidates(
     return result
 
 
-def _debias(full: StackStatistics, family_of: IntArray, group: NDArray[np.bool_] | None) -> FloatArray:
+def _debias(full: StackStatistics, family_of: IntArray, group: IntArray | None) -> FloatArray:
     """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
     return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of), group)
 
