@@ -46,6 +46,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
         squared, nothing is tried and the scale is common. None: one ridge for everything.
+        A base model named ``group/what/learner`` is a model of the attribute (`learners.fit_group_models`): the
+        directions of the signed path shrink towards its contrast.
     weight : Weight or callable
         Weight of the FAUC that is tuned.
     cv : int, splitter, list of (train, test), "prefit" or "precomputed"
