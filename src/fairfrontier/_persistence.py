@@ -14,6 +14,8 @@ from fairfrontier.optimize._mixture import RandomizedMixture
 # lets in functions that a hostile file could have called.
 _TRUSTED = frozenset(
     {
+        "fairfrontier._attribute_models.GroupProbability",
+        "fairfrontier._attribute_models.TableEncoder",
         "fairfrontier.identify._frontier.TAFCurve",
         "fairfrontier.identify._points.TradeoffPoints",
         "fairfrontier.learners._members.AnyTwoLabels",

@@ -78,7 +78,7 @@ class Survey:
             return np.zeros(len(self.low), dtype=bool)
         all_or_none = [(self.ones[label] == 0, self.ones[label] == rows) for label, rows in self.labels.items()]
         (none_a, all_a), (none_b, all_b) = all_or_none
-        return self.only_01 & ((none_a & all_b) | (all_a & none_b))
+        return np.asarray(self.only_01 & ((none_a & all_b) | (all_a & none_b)))
 
 
 def _added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:

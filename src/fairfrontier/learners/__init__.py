@@ -1,9 +1,10 @@
-"""Learners: the model families to stack, and the three fair methods to compare with."""
+"""Learners: the model families to stack, models of the attribute, and the three fair methods to compare with."""
 
 from fairfrontier.learners._adversarial import AdversarialDebiasing
 from fairfrontier.learners._fagtb import FAGTB
 from fairfrontier.learners._fair import FairGrid
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
+from fairfrontier.learners._group import GroupModels, fit_group_models
 from fairfrontier.learners._kitchen import kitchen_sink
 from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
 from fairfrontier.learners._reductions import Reductions
@@ -16,12 +17,14 @@ __all__ = [
     "FairGrid",
     "FamilyUnion",
     "FittedModels",
+    "GroupModels",
     "MinipatchTrees",
     "MinipatchTreesRegressor",
     "ModelFamily",
     "Reductions",
     "TreeFamily",
     "classifier_zoo",
+    "fit_group_models",
     "fit_models",
     "forest_trees",
     "kitchen_sink",

@@ -178,7 +178,7 @@ def build_contrasts(
     for attribute in groups:
         check_groups(attribute.values, attribute.name)
     if sensitive_mode == "intersectional" and len(groups) > 1:
-        groups = (_intersection(groups),)
+        groups = (intersection(groups),)
     return Contrasts(*_named_sets(conditions, label, groups), tuple(keys), label, classes, groups)
 
 
@@ -215,7 +215,7 @@ def _named_sets(
     return RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows)
 
 
-def _intersection(attributes: Sequence[Attribute]) -> Attribute:
+def intersection(attributes: Sequence[Attribute]) -> Attribute:
     """Return the cross product of attributes; combinations that no row has are no groups."""
     combined = np.stack([attribute.codes for attribute in attributes], axis=1)
     found, codes = np.unique(combined, axis=0, return_inverse=True)

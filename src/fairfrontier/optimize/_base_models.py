@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import has_fit_parameter
 
+from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame
 from fairfrontier._scores import check_finite, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
@@ -82,9 +83,12 @@ def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
 def predict_matrix(
     models: Sequence[tuple[str, Any]], X: Any, *, classes: NDArray[Any] | None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Return the predictions of fitted models as one matrix (n, k)."""
+    """Return the predictions of fitted models as one matrix (n, k); a model of the attribute predicts a number."""
     columns = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(positive_scores)(model, X, classes=classes, name=name, for_stack=True) for name, model in models
+        delayed(positive_scores)(
+            model, X, classes=None if name.startswith(f"{GROUP}/") else classes, name=name, for_stack=True
+        )
+        for name, model in models
     )
     matrix = np.stack(columns, axis=1)
     check_finite(matrix, [name for name, _ in models])

@@ -28,11 +28,13 @@ from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize._fitting import LINKS, fit_iterative, fit_squared
 from fairfrontier.optimize._folds import Folds, assign_folds, check_classes, chunk_folds
+from fairfrontier.optimize._group_models import fit_group_columns, wants_group_models
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import OperatingPoint
 from fairfrontier.optimize._settings import (
     check_groups_given,
     families,
+    group_columns,
     indicator_names,
     indicators,
     ridge_scales,
@@ -76,6 +78,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         threshold: float = 0.5,
         n_jobs: int | None = None,
         random_state: Any = None,
+        min_fairness: float | None = None,
+        confidence: float | None = None,
+        randomize: bool = False,
+        group_models: Any = "auto",
     ) -> None:
         self.estimators = estimators
         self.fairness = fairness
@@ -93,6 +99,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self.threshold = threshold
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.min_fairness = min_fairness
+        self.confidence = confidence
+        self.randomize = randomize
+        self.group_models = group_models
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -271,6 +281,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             validate.number(self.tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
         ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression)
         as_weight(self.weight)
+        if self.min_fairness is None and (self.confidence is not None or self.randomize):
+            raise InvalidInputError("min_fairness must be given with confidence or randomize, which are about it")
+        if self.min_fairness is not None and self.tau is not None:
+            raise InvalidInputError("give one of tau and min_fairness: both choose the operating point")
 
     def _evaluation_rows(
         self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, fairness: Any
@@ -322,7 +336,17 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         values = np.asarray(rows.y)
         H = base.out_of_fold_matrix(models, X, values, folds, classes=self._base_classes(), **options)
         self.estimators_ = base.fit_models(models, X, values, **options)
+        if self._adds_group_models():
+            extra = fit_group_columns(X, codes, contrasts, folds, fairness=self.fairness, **options)
+            H = np.column_stack([H, extra.out_of_fold])
+            self.estimators_ = [*self.estimators_, *extra.estimators]
+            self.names_ = tuple(name for name, _ in self.estimators_)
         return H, folds
+
+    def _adds_group_models(self) -> bool:
+        """Tell whether models of the attribute join the stack; one that is given the attribute needs none."""
+        options = {"fairness": self.fairness, "loss": self.loss, "path": self.path}
+        return not self.attribute_aware and wants_group_models(self.group_models, self.names_, **options)
 
     def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
         """Return precomputed predictions; where they have names, the names decide which column is which model."""
@@ -361,10 +385,14 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         }
         if rows is None or self.loss == "squared":
             family_of = families(self.names_, n_free)
-            fitted = fit_squared(data, family_of=family_of, family_scales=scales, **common)
+            group = group_columns(self.names_, n_free)
+            fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
         self._keep(fitted)
+        if self.min_fairness is not None:
+            chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
+            vars(self).update(vars(chosen))
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")

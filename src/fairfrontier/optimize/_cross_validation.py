@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairfrontier._validation import FloatArray
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
 from fairfrontier.optimize._stack_rows import FoldStacks, StackRows
@@ -61,11 +61,21 @@ class CrossValidation:
         # The other folds' sum: a difference from the total would lose digits.
         self.train = [StackStatistics.total(p for p in parts if p is not part) for part in parts]
 
-    def trials(self, scale: FloatArray, alphas: FloatArray, debias: FloatArray | None = None) -> list[Trial]:
-        """Return a trial for each ridge, with the penalties of the directions if they have their own."""
+    def trials(
+        self,
+        scale: FloatArray,
+        alphas: FloatArray,
+        debias: FloatArray | None = None,
+        group: IntArray | None = None,
+    ) -> list[Trial]:
+        """Return a trial for each ridge, with the penalties of the directions if they have their own.
+
+        `group` (k,) says what each model of the attribute predicts; the directions are shrunk towards these models.
+        """
         used = np.flatnonzero(np.isfinite(scale))
         own = None if debias is None else debias[used]
-        factors = [RidgeFactor(train.take(used), scale[used], own) for train in self.train]
+        of_group = None if group is None else group[used]
+        factors = [RidgeFactor(train.take(used), scale[used], own, of_group) for train in self.train]
         solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
         return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 

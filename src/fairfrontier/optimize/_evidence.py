@@ -3,12 +3,14 @@
 A larger collection must not lose to its parts, and with one common ridge a dozen good classifiers are diluted by a
 thousand weak trees. Here each family f has its own Gaussian prior w_f ~ N(0, σ²/λ_f), and the λ_f maximise the evidence
 (the marginal likelihood of what is predicted), which needs no folds and so adds no noise. What is predicted is y for
-the stack itself, and the contrasts for the directions in which it is debiased.
+the stack itself, and the contrasts for the directions in which it is debiased. Models of the attribute predict the
+contrasts by themselves; the prior of the directions is then centred at what they say.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dpotrf, dpotri
 
 from fairfrontier._validation import FloatArray, IntArray
@@ -20,6 +22,8 @@ _TOLERANCE = 0.03
 # singular; above, a family is out anyway. The contrasts may be predicted without error (where the attribute is a
 # feature), and then ask for no ridge at all: theirs stays where rounding does not matter.
 _LEAST, _LEAST_OF_DIRECTIONS, _LARGEST = 1e-8, 1e-3, 1e7
+# Part of a contrast below which what is left of it counts as nothing.
+_PERFECT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +51,9 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
     return EvidenceScales(np.sqrt(penalty / centre)[family_of], 2.0 * centre)
 
 
-def evidence_of_directions(statistics: StackStatistics, family_of: IntArray) -> FloatArray:
+def evidence_of_directions(
+    statistics: StackStatistics, family_of: IntArray, group: IntArray | None = None
+) -> FloatArray:
     """Return the penalty (k,) of each model that maximises the evidence of the contrasts.
 
     Parameters
@@ -56,14 +62,69 @@ def evidence_of_directions(statistics: StackStatistics, family_of: IntArray) -> 
         The moments of the data.
     family_of : ndarray of shape (k,)
         The family of each model, numbered from 0.
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, see `plug_in_directions`: the evidence is then that of what these
+        models leave of the contrasts, because the directions are shrunk towards theirs.
     """
-    cross = statistics.contrast_matrix()
-    first, second = statistics.sets.pairs().T
-    # A contrast is 1/W₁ on one row set and −1/W₂ on the other: so much is its weighted sum of squares.
-    square = 1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second]
+    cross, square = statistics.contrast_matrix(), _squares_of_contrasts(statistics)
+    plug_in = plug_in_directions(statistics, group)
+    if plug_in is not None:
+        fitted = statistics.gram @ plug_in
+        left = square - 2.0 * np.sum(plug_in * cross, axis=0) + np.sum(plug_in * fitted, axis=0)
+        # Where the attribute is a feature its models leave nothing, and rounding is no evidence.
+        cross, square = cross - fitted, np.maximum(left, _PERFECT * square)
     # In units of its own size each contrast counts alike.
     size = np.sqrt(square)
     return _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS)[family_of]
+
+
+def plug_in_directions(statistics: StackStatistics, group: IntArray | None) -> FloatArray | None:
+    """Return the weights (k, m) with which the models of the attribute predict the contrasts, zero for all others.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the data.
+    group : ndarray of shape (k,) or None
+        The number of what a model of the attribute predicts, from 0: models with the same number are learners of the
+        same thing. −1 for every other model.
+
+    Returns
+    -------
+    ndarray of shape (k, m) or None
+        None where there is no model of the attribute.
+
+    Notes
+    -----
+    A ridge regression of the contrasts on the averages of learners of the same thing. Learners of a group say much the
+    same, and on a few thousand rows their average predicts it better than weights that are fitted to those rows do.
+    """
+    if group is None or group.max(initial=-1) < 0:
+        return None
+    numbers, code = np.unique(group[group >= 0], return_inverse=True)
+    average = np.zeros((len(group), len(numbers)))
+    average[np.flatnonzero(group >= 0), code] = 1.0 / np.bincount(code)[code]
+    part = _combined(statistics, average)
+    penalty = evidence_of_directions(part, np.zeros(len(numbers), dtype=np.intp))
+    factor = cho_factor(part.gram + np.diag(penalty), check_finite=False)
+    return np.asarray(average @ cho_solve(factor, part.contrast_matrix(), check_finite=False))
+
+
+def _combined(statistics: StackStatistics, weights: FloatArray) -> StackStatistics:
+    """Return the statistics of weighted sums (k, q) of the models."""
+    return replace(
+        statistics,
+        mean_h=statistics.mean_h @ weights,
+        gram=weights.T @ statistics.gram @ weights,
+        cross=statistics.cross @ weights,
+        set_h=statistics.set_h @ weights,
+    )
+
+
+def _squares_of_contrasts(statistics: StackStatistics) -> FloatArray:
+    """Return the weighted sum of squares (m,) of each contrast: it is 1/W₁ on one row set and −1/W₂ on the other."""
+    first, second = statistics.sets.pairs().T
+    return np.asarray(1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second])
 
 
 def _penalties(

@@ -50,6 +50,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
         squared, nothing is tried and the scale is common. None: one ridge for everything.
+        A base model named ``group/what/learner`` is a model of the attribute (`learners.fit_group_models`): the
+        directions of the signed path shrink towards its contrast.
     weight : Weight or callable
         Weight of the FAUC that is tuned.
     cv : int, splitter, list of (train, test), "prefit" or "precomputed"
@@ -68,6 +70,17 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Jobs for fitting and predicting base models.
     random_state : int, RandomState or None
         Seed of the folds.
+    min_fairness : float, optional
+        The operating point is the one that `select` finds for this fairness; `selection_` says what it found.
+    confidence : float, optional
+        As in `select`: the fairness is promised with this confidence.
+    randomize : bool
+        As in `select`: the operating point may randomise between neighbours.
+    group_models : "auto", bool or None
+        Whether models of the attribute, fitted to it in the same folds from the same features, join unfitted estimators
+        (``group/…`` in `names_`): the direction in which scores are debiased is then the better. "auto": with the squared
+        loss, the signed path and a measure by name, unless there is such a model among the estimators. They need no
+        attribute at prediction.
 
     Attributes
     ----------

@@ -85,8 +85,13 @@ def fit_squared(
     kind: str,
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
+    group: IntArray | None = None,
 ) -> FittedPath:
-    """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales."""
+    """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales.
+
+    `group` (k,) says what each model of the attribute predicts (−1: every other model); the directions of the signed
+    path are shrunk towards these models.
+    """
     tuning: Tuning | None = None
     if data.folds is not None:
         tuning = tune(
@@ -98,13 +103,15 @@ def fit_squared(
             n_points=n_points,
             weight=weight,
             threshold=data.threshold,
+            group=group,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
-    factor = RidgeFactor(statistics.take(used), scale[used], debias)
+    of_group = None if group is None or kind == "paper" else group[used]
+    factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
     solution = factor.at(alpha)
     full = _widen_solution(solution, used, len(scale))
     if kind == "paper":

@@ -9,6 +9,12 @@ U is the ridge regression of the contrasts on the models: with a ridge of its ow
 can, and U the contrasts as well as it can. The most accurate fair decisions without the attribute are those of
 E[y | x] + λ·E[c | x], so each of the two deserves the ridge that suits it.
 
+Where some models are models of the attribute (`group`), the ridge Λ of the directions shrinks towards the regression P
+of the contrasts on those models alone, not towards zero: V = A⁻¹(B + Λ·P). With few rows V is P, and the stacks are the
+plug-in rule; with many it is what all models say of the contrasts. The moves w − w₀ are then combinations of V's
+columns, and the cheapest of them in the metric A that has score bias t is, with U the projection of A⁻¹B on V in that
+metric, again the formula above.
+
 Everything else is a choice of t: the constrained form takes the point of the box [−τ, τ]ᵐ nearest to b₀ in the metric
 S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
 """
@@ -20,8 +26,9 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.optimize import nnls
 
-from fairfrontier._validation import FloatArray, number
+from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.optimize._evidence import plug_in_directions
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics
 
 TAU_ADVICE = "; the smallest feasible tau is 0, a score without bias"
@@ -73,12 +80,22 @@ class RidgeFactor:
         D, the relative ridge scale of each base model.
     debias : ndarray of shape (k,), optional
         The penalty of each model in the directions U, positive; None: that of w₀, (α/2)·D².
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, −1 for every other model: the directions are shrunk towards the
+        contrasts of the former (`plug_in_directions`). None: there are none.
     """
 
-    def __init__(self, statistics: StackStatistics, scale: FloatArray, debias: FloatArray | None = None) -> None:
+    def __init__(
+        self,
+        statistics: StackStatistics,
+        scale: FloatArray,
+        debias: FloatArray | None = None,
+        group: IntArray | None = None,
+    ) -> None:
         self.statistics = statistics
         self.scale = scale
         self.debias = debias
+        self.plug_in = plug_in_directions(statistics, group)
         scaled = statistics.gram / np.outer(scale, scale)
         # LAPACK's divide and conquer, as scipy before 1.13 calls it, refuses a matrix of one number.
         driver = "evd" if len(scale) > 1 else "ev"
@@ -119,21 +136,25 @@ class RidgeFactor:
         noise = 4e-16 * float(np.linalg.norm(self._contrasts))
         negligible = noise * (np.linalg.norm(self._contrasts, axis=1) + noise) @ inverse
         own = self._own_directions()
-        return [
-            RidgeSolution(
-                alpha=float(alpha),
-                debias=float(alpha) / 2.0 * self.scale**2 if own is None else own.debias,
-                w0=solved[:, i, 0],
-                U=solved[:, i, 1:] if own is None else own.U,
-                S=biases[:, i, 1:] if own is None else own.S,
-                b0=biases[:, i, 0],
-                mean_h=self.statistics.mean_h,
-                mean_y=self.statistics.mean_y,
-                negligible=float(negligible[i]) if own is None else own.negligible,
-                weight=self.statistics.weight,
+        solutions = []
+        for i, alpha in enumerate(alphas):
+            common = _Directions(alpha / 2.0 * self.scale**2, solved[:, i, 1:], biases[:, i, 1:], float(negligible[i]))
+            directions = own if own is not None else self._shrunk(common, float(alpha))
+            solutions.append(
+                RidgeSolution(
+                    alpha=float(alpha),
+                    debias=directions.debias,
+                    w0=solved[:, i, 0],
+                    U=directions.U,
+                    S=directions.S,
+                    b0=biases[:, i, 0],
+                    mean_h=self.statistics.mean_h,
+                    mean_y=self.statistics.mean_y,
+                    negligible=directions.negligible,
+                    weight=self.statistics.weight,
+                )
             )
-            for i, alpha in enumerate(alphas)
-        ]
+        return solutions
 
     def _own_directions(self) -> "_Directions | None":
         """Return U with its own ridge, which is the same at every α; None where it has that of w₀."""
@@ -142,7 +163,36 @@ class RidgeFactor:
         factor = cho_factor(self.statistics.gram + np.diag(self.debias), overwrite_a=True, check_finite=False)
         U = cho_solve(factor, self.contrasts, check_finite=False)
         negligible = 1e-16 * float(np.square(self.contrasts).sum() / self.debias.min(initial=np.inf))
-        return _Directions(self.debias, U, self.contrasts.T @ U, negligible)
+        plain = _Directions(self.debias, U, self.contrasts.T @ U, negligible)
+        if self.plug_in is None:
+            return plain
+        return self._projected(plain, U + cho_solve(factor, self.debias[:, None] * self.plug_in, check_finite=False))
+
+    def _shrunk(self, plain: "_Directions", alpha: float) -> "_Directions":
+        """Return the directions at α, shrunk towards those of the models of the attribute, if there are any."""
+        if self.plug_in is None:
+            return plain
+        # A⁻¹·Λ·P from the eigendecomposition, where Λ = (α/2)·D².
+        rotated = alpha / 2.0 * self.vectors.T @ (self.scale[:, None] * self.plug_in)
+        moved = self.vectors @ (self.inverse_values(alpha)[:, None] * rotated) / self.scale[:, None]
+        return self._projected(plain, plain.U + moved)
+
+    def _projected(self, plain: "_Directions", V: FloatArray) -> "_Directions":
+        """Return the projection of A⁻¹B on the columns of V in the metric A, which keeps S = BᵀU symmetric.
+
+        Notes
+        -----
+        With T = VᵀAV and Q = BᵀV it is U = V·T⁻¹·Qᵀ, and S = Q·T⁻¹·Qᵀ. Stacks w₀ + V·z that have score bias t are then
+        those of the formula with U and S: U·S⁻¹ = V·Q⁻¹. Contrasts may depend on each other, so T may have no inverse.
+        """
+        inverse = np.linalg.pinv(V.T @ self._pull(plain.debias), rcond=1e-12, hermitian=True)
+        U = V @ (inverse @ (V.T @ self.contrasts))
+        S = self.contrasts.T @ U
+        return _Directions(plain.debias, U, (S + S.T) / 2.0, plain.negligible)
+
+    def _pull(self, debias: FloatArray) -> FloatArray:
+        """Return A·V = B + Λ·P, shape (k, m)."""
+        return self.contrasts if self.plug_in is None else self.contrasts + debias[:, None] * self.plug_in
 
     def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
         """Return the stacks of a solution at targets (p, m), with their optimality certificates."""
@@ -166,12 +216,18 @@ class RidgeFactor:
         w(t) minimises ½(w − w₀)ᵀA(w − w₀) subject to Bᵀw = t, where A has the ridge of the direction: the gradient
         A·(w − w₀) must be a combination of the columns of B. What is left of it, relative to the larger of that
         gradient and Hᵀy, and the distance of Bᵀw from t, is the residual; so is what w₀ leaves of its own normal
-        equations.
+        equations. With models of the attribute w − w₀ must moreover be a combination of the columns of V (see the top
+        of this module): then the gradient is one of the columns of A·V = B + Λ·P.
         """
         gram, cross = self.statistics.gram, self.statistics.cross
         move = weights - solution.w0
         gradient = move @ gram + move * solution.debias
-        rest = np.abs(gradient - solution.multipliers(target) @ self.contrasts.T).max(axis=1)
+        if self.plug_in is None:
+            explained = solution.multipliers(target) @ self.contrasts.T
+        else:
+            pull = self._pull(solution.debias)
+            explained = gradient @ np.linalg.pinv(pull.T) @ pull.T
+        rest = np.abs(gradient - explained).max(axis=1)
         start = np.abs(solution.w0 @ gram + solution.alpha / 2.0 * self.scale**2 * solution.w0 - cross).max()
         size = np.maximum(np.abs(gradient).max(axis=1), max(float(np.abs(cross).max()), 1e-300))
         primal = np.abs(weights @ self.contrasts - target).max(axis=1)

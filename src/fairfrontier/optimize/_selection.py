@@ -15,7 +15,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.metrics._contrasts import MEASURES, Contrasts, RowSets, build_contrasts
+from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts
 from fairfrontier.optimize._choice import Judge, Judged, Limits, Selection
 from fairfrontier.optimize._draws import Key, TwoStacks, secret_bytes
 from fairfrontier.optimize._fitting import FittedPath
@@ -51,7 +51,7 @@ class OperatingPoint:
     # What the estimator has besides.
     _matrix: Callable[[Any, Any], Any]
     _target: Callable[[Any], Any]
-    _contrasts: Callable[..., Contrasts]
+    sensitive_mode: str
 
     def _keep(self, fitted: FittedPath) -> None:
         """Keep a fitted path, and go to the operating point that was asked for."""

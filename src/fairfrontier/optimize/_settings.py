@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._attribute_models import GROUP
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._ridge_path import LARGEST
@@ -49,6 +50,27 @@ def families(names: Sequence[str], n_free: int = 0) -> IntArray:
     keys = family_names(names)
     index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
     return np.array([index[key] for key in keys] + [-1] * n_free, dtype=np.intp)
+
+
+def group_columns(names: Sequence[str], n_free: int = 0) -> IntArray | None:
+    """Return the number of what each model of the attribute predicts, −1 for every other model; None: there are none.
+
+    A model of the attribute is named ``group/what/learner``; learners of the same thing have the same number. With
+    `n_free` further columns, which hold the attribute itself, its models have nothing to add: None as well.
+
+    Examples
+    --------
+    >>> group_columns(["forest/1", "group/sex=m/logistic", "group/sex=m/trees", "group/age=old/trees"])
+    array([-1,  0,  0,  1])
+    """
+    keys = [name.rpartition("/")[0] if name.count("/") > 1 else name for name in names]
+    index: dict[str, int] = {}
+    for key, family in zip(keys, family_names(names), strict=True):
+        if family == GROUP:
+            index.setdefault(key, len(index))
+    if not index or n_free:
+        return None
+    return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
 
 
 def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned: bool) -> Any:

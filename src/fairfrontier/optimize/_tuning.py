@@ -73,6 +73,7 @@ def tune(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
     threshold: float | None = 0.5,
+    group: IntArray | None = None,
 ) -> Tuning:
     """Choose alpha, scales and targets by cross-validated FAUC.
 
@@ -95,6 +96,9 @@ def tune(
         The weight of the FAUC.
     threshold : float or None
         Of the decisions; None: regression.
+    group : ndarray of shape (k,), optional
+        What each model of the attribute predicts, −1 for every other model: the directions of the signed path are
+        shrunk towards the former.
 
     Returns
     -------
@@ -104,8 +108,9 @@ def tune(
     candidates = _candidates(validation.full, family_of, family_scales, alphas)
     # The published path has one ridge for everything, and so has a stack whose scales are given.
     own = path == "signed" and isinstance(family_scales, str)
-    debias = _debias(validation.full, family_of) if own else None
-    trials = [validation.trials(scale, grid, debias) for _, scale, grid in candidates]
+    of_group = group if path == "signed" else None
+    debias = _debias(validation.full, family_of, of_group) if own else None
+    trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them values every trial.
     valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
     tried: dict[str, float] = {}
@@ -153,9 +158,9 @@ def _candidates(
     return result
 
 
-def _debias(full: StackStatistics, family_of: IntArray) -> FloatArray:
+def _debias(full: StackStatistics, family_of: IntArray, group: IntArray | None) -> FloatArray:
     """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
-    return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of))
+    return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of), group)
 
 
 def _targets(path: str, n_points: int) -> Targets:
