@@ -272,7 +272,7 @@ OTHER_CASES = [
     Bad(
         "stack at no point",
         lambda: fit({"alpha": 1.0}).at(target=NAN),
-        r"target must be 1 finite number\(s\), one a contrast; got nan",
+        r"target must be 1 finite number\(s\), one per contrast; got nan",
     ),
     Bad("bound without rows", lambda: ff.generalization_bound(0, 10, n_models=2), r"n1 must be"),
     Bad(

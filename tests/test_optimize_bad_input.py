@@ -74,7 +74,7 @@ class TestPrediction:
         ):
             model.at(tau=-1)
         with pytest.raises(
-            InvalidInputError, match=r"target must be 1 finite number\(s\), one a contrast; got \[0.1, 0.2\]"
+            InvalidInputError, match=r"target must be 1 finite number\(s\), one per contrast; got \[0.1, 0.2\]"
         ):
             model.at(target=[0.1, 0.2])
         with pytest.raises(InvalidInputError, match=r"min_fairness must be in \[0, 1\]; got 1.2"):

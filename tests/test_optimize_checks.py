@@ -47,9 +47,9 @@ ESTIMATORS = {
     "precomputed, tuned": CheckedClassifier(),
     "precomputed, log": CheckedClassifier(alpha=1.0, loss="log", n_points=3),
     "precomputed, hinge": CheckedClassifier(alpha=1.0, loss="hinge", n_points=3),
-    "base models": CheckedClassifier(CLASSIFIERS, alphas=[1.0, 100.0]),
+    "base models": CheckedClassifier(CLASSIFIERS, alphas=[1.0, 100.0], group_models=None),
     "regression, precomputed": CheckedRegressor(alpha=1.0),
-    "regression, base models": CheckedRegressor(REGRESSORS, alphas=[1.0, 100.0]),
+    "regression, base models": CheckedRegressor(REGRESSORS, alphas=[1.0, 100.0], group_models=None),
 }
 
 # This one skips itself unless SCIPY_ARRAY_API is set; the stacks do not claim array-API support.

@@ -289,7 +289,7 @@ class TestAttributeAware:
 
 class TestBaseModels:
     def test_the_stack_sees_out_of_fold_predictions(self, rows):
-        model = FairStacksClassifier(MODELS, alpha=5.0, cv=4, random_state=3)
+        model = FairStacksClassifier(MODELS, alpha=5.0, cv=4, random_state=3, group_models=None)
         model.fit(rows["X"], rows["y"], sensitive_features=rows["sex"])
         H = np.empty((N, 4))
         for train, test in train_test(assign_folds(*measured(rows["y"] == 1, rows["sex"]), 4, 3)):
@@ -329,7 +329,7 @@ class TestBaseModels:
     def test_regression(self, rows):
         target = rows["X"] @ [0.1, 0.1, 0, 0.05] + 0.5
         models = [("linear", LinearRegression()), ("tree", DecisionTreeRegressor(max_depth=4, random_state=0))]
-        model = FairStacksRegressor(models, tau=0.0, random_state=0)
+        model = FairStacksRegressor(models, tau=0.0, random_state=0, group_models=None)
         model.fit(rows["X"], target, sensitive_features=rows["sex"])
         oof = model.at(target=model.path_.target[0])
         assert oof.score(rows["X"], target) > 0.9

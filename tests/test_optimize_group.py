@@ -1,19 +1,20 @@
 """Debiasing directions that shrink towards models of the attribute, against least squares on augmented rows."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
-from fairfrontier._validation import attributes
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
-from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize import StackStatistics
 from fairfrontier.optimize._evidence import evidence_of_directions, plug_in_directions
 from fairfrontier.optimize._group_models import fit_group_columns, wants_group_models
 from fairfrontier.optimize._ridge_path import RidgeFactor, signed_targets
 from fairfrontier.optimize._settings import group_columns
+
+from .stacking import Stacking, measured
 
 # Of the last three models two are learners of the same thing.
 GROUP = np.array([-1] * 5 + [0, 1, 0])
@@ -30,11 +31,11 @@ class Rows:
         cell = group if fairness == "demographic_parity" else group * label
         of_group = 0.3 * cell[:, None] ** np.array([1, 2, 1]) + rng.normal(0, 0.3, (n, 3))
         self.H, self.y = np.column_stack([of_y, of_group]), label.astype(float)
-        self.contrasts = build_contrasts(fairness, label=label, attributes=attributes(group, n))
-        self.statistics = StackStatistics.from_arrays(self.H, self.y, self.contrasts)
-        member = self.contrasts.membership[:, self.contrasts.cells.codes].astype(float)
+        self.stacking = Stacking(self.H, self.y, group, fairness)
+        self.statistics = self.stacking.statistics()
+        member = self.stacking.contrasts.membership[:, self.stacking.codes].astype(float)
         mean = member / member.sum(axis=1, keepdims=True)
-        self.C = np.stack([mean[i] - mean[j] for i, j in self.contrasts.sets.pairs()], axis=1)
+        self.C = np.stack([mean[i] - mean[j] for i, j in self.stacking.contrasts.sets.pairs()], axis=1)
 
     @property
     def centred(self):
@@ -61,7 +62,7 @@ def test_plug_in_directions_are_a_regression_on_the_models_of_the_attribute_alon
     assert found.shape == (8, 3)
     assert not found[:5].any()
     means = np.column_stack([rows.H[:, [5, 7]].mean(axis=1), rows.H[:, 6]])
-    alone = StackStatistics.from_arrays(means, rows.y, rows.contrasts)
+    alone = replace(rows.stacking, H=means).statistics()
     penalty = evidence_of_directions(alone, np.zeros(2, dtype=int))
     design = np.vstack([means - means.mean(axis=0), np.diag(np.sqrt(penalty))])
     expected = np.linalg.lstsq(design, np.vstack([rows.C, np.zeros((2, 3))]), rcond=None)[0]
@@ -144,8 +145,7 @@ def test_evidence_shrinks_to_the_plug_in_rule_what_is_noise():
     group = rng.integers(0, 2, n)
     of_group = 0.5 + 0.3 * (group[:, None] - 0.5) + rng.normal(0, 0.1, (n, 2))
     H = np.column_stack([rng.normal(0, 1, (n, 40)), of_group])
-    contrasts = build_contrasts("demographic_parity", label=None, attributes=attributes(group, n))
-    statistics = StackStatistics.from_arrays(H, rng.normal(size=n), contrasts)
+    statistics = Stacking(H, rng.normal(size=n), group, regression=True).statistics()
     family = (np.arange(42) >= 40).astype(int)
     what = family - 1
     penalty = evidence_of_directions(statistics, family, what)
@@ -218,9 +218,9 @@ def test_columns_of_a_fold_come_from_models_that_have_not_seen_it():
     n = 240
     group, X = rng.choice(["a", "b", "c"], n), rng.normal(size=(n, 3))
     X[:, 0] += 2.0 * (group == "b")
-    contrasts = build_contrasts("demographic_parity", label=rng.random(n) < 0.5, attributes=attributes({"g": group}, n))
+    cells = measured(rng.random(n) < 0.5, {"g": group})
     folds = np.arange(n) % 4
-    found = fit_group_columns(X, contrasts, folds, fairness="demographic_parity")
+    found = fit_group_columns(X, *cells, folds, fairness="demographic_parity")
     assert [name for name, _ in found.estimators] == [
         "group/g=b/logistic",
         "group/g=c/logistic",
@@ -237,10 +237,10 @@ def test_columns_of_a_fold_come_from_models_that_have_not_seen_it():
 def test_weights_reach_the_models_of_the_attribute():
     rng = np.random.default_rng(8)
     group, X = rng.integers(0, 2, 200), rng.normal(size=(200, 2))
-    contrasts = build_contrasts("equal_opportunity", label=np.arange(200) % 2 == 0, attributes=attributes(group, 200))
+    cells = measured(np.arange(200) % 2 == 0, group, "equal_opportunity")
     options = {"fairness": "equal_opportunity"}
-    plain = fit_group_columns(X, contrasts, np.arange(200) % 3, **options)
-    weighted = fit_group_columns(X, contrasts, np.arange(200) % 3, sample_weight=1.0 + 9.0 * group, **options)
+    plain = fit_group_columns(X, *cells, np.arange(200) % 3, **options)
+    weighted = fit_group_columns(X, *cells, np.arange(200) % 3, sample_weight=1.0 + 9.0 * group, **options)
     assert plain.out_of_fold.shape == (200, 4)
     assert weighted.out_of_fold[:, 1].mean() > plain.out_of_fold[:, 1].mean() + 0.1
 

@@ -93,7 +93,7 @@ def test_path_is_the_solvers(loss, options):
 def test_the_box_of_equation_3_is_the_solvers(loss, options):
     data = rows(11, **options)
     scale = np.array([1.0, 0.5, 2.0, 1.0])
-    problem = ConstrainedProblem(data, 2.0, scale)
+    problem = data.constrained(2.0, scale)
     if loss == "log":
         solver = LogisticSolver(problem)
         start = solver.unconstrained()
@@ -114,7 +114,7 @@ def test_the_box_of_equation_3_is_the_solvers(loss, options):
 @pytest.mark.parametrize("loss", ["log", "hinge"])
 def test_with_several_contrasts_the_box_beats_the_ray(loss):
     data = rows(12, groups=4, n=300)
-    group = data.contrasts.cells.attributes[0].codes
+    group = data.group
     free = FairStacksClassifier(loss=loss, alpha=2.0).fit(data.H, data.y, sensitive_features=group)
     b0 = free.path_.target[0]
     tau = 0.4 * np.abs(b0).max()
@@ -181,7 +181,7 @@ def test_a_stopped_interior_point_method_warns_too():
 class TestEstimator:
     def fit(self, loss, **options):
         data = rows(8)
-        group = data.contrasts.cells.attributes[0].codes
+        group = data.group
         model = FairStacksClassifier(loss=loss, **{"alpha": 2.0, "n_points": 9, **options})
         return model.fit(data.H, data.y, sensitive_features=group), data, group
 

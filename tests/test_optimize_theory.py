@@ -124,7 +124,7 @@ OTHER_LABELS = [
     (lambda y: np.where(y == 1, np.nan, 0.0), "y must be finite; got nan"),
     (lambda y: [None, *y[1:]], "y must have no missing value; got None"),
     (lambda y: None, "y must be 1-D; got None"),
-    (lambda y: y[:-1], "X must have as many rows as y_true, 199; got 200"),
+    (lambda y: y[:-1], "as many rows as y_true, 199; got 200"),
 ]
 
 

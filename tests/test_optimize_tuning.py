@@ -164,7 +164,7 @@ def test_the_evidence_of_the_directions_is_largest_where_it_says(groups, weighte
     weight = np.ones(120) if data.weight is None else data.weight
     root = np.sqrt(weight)
     H = (data.H - np.average(data.H, axis=0, weights=weight)) * root[:, None]
-    member = data.contrasts.membership[:, data.contrasts.cells.codes].astype(float)
+    member = data.contrasts.membership[:, data.codes].astype(float)
     means = member / statistics.set_weight[:, None]
     first, second = data.contrasts.sets.pairs().T
     C = ((means[first] - means[second]) * root).T

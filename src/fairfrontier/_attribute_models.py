@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
+from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
@@ -109,8 +110,10 @@ def default_learners(random_state: int = 0) -> list[tuple[str, Any]]:
 def fit_classifier(learner: Any, X: Any, codes: IntArray, sample_weight: FloatArray | None = None) -> Any:
     """Return a clone of a classifier fitted to classes `codes`."""
     model = clone(learner)
-    # The order of a sum in BLAS depends on its number of threads, and with it the last bits of the model.
-    with threadpool_limits(limits=1, user_api="blas"):
+    # The order of a sum depends on the number of threads, and with it the last bits of the model; and of models as small
+    # as these, several at a time, threads would mostly wait for one another.
+    # These pipelines are our own: weights go to their last step whatever the user's routing of metadata is.
+    with threadpool_limits(limits=1), config_context(enable_metadata_routing=False):
         if sample_weight is None:
             return model.fit(X, codes)
         last = model.steps[-1][0] + "__" if hasattr(model, "steps") else ""
@@ -119,7 +122,7 @@ def fit_classifier(learner: Any, X: Any, codes: IntArray, sample_weight: FloatAr
 
 def class_probabilities(model: Any, X: Any, n_columns: int) -> FloatArray:
     """Return the probabilities (n, n_columns) of the classes 1, 2, … of a fitted classifier; zero where it saw none."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=1):
         found = np.asarray(model.predict_proba(X), dtype=np.float64)
     result = np.zeros((len(found), n_columns))
     known = np.asarray(model.classes_)

@@ -392,7 +392,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self._keep(fitted)
         if self.min_fairness is not None:
             chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
-            vars(self).update(vars(chosen))
+            self.__dict__.update(chosen.__dict__)
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")

@@ -146,7 +146,7 @@ class OperatingPoint:
         wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
         m = 1 if self.path_.target.ndim == 1 else self.path_.target.shape[1]
         if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
-            raise InvalidInputError(f"target must be {m} finite number(s), one a contrast; got {target!r}")
+            raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
         other._operate_at(wanted)
         return other
 

@@ -39,5 +39,9 @@ def summarise_rows(
 
 def bounds_in_memory(chunks: StreamedChunks, base: Evaluation, settings: Settings) -> tuple[float, float]:
     """Return the confidence interval of FAUC from rows that are in memory."""
-    options: dict[str, Any] = {"weight": settings.weight, "confidence": settings.confidence, "measures": settings.measures()}
+    options: dict[str, Any] = {
+        "weight": settings.weight,
+        "confidence": settings.confidence,
+        "measures": settings.measures(),
+    }
     return fauc_bounds(gathered(chunks), base, **options)
