@@ -22,7 +22,9 @@ app = typer.Typer(
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
-Sensitive = Annotated[list[str], typer.Option(help="Column of a sensitive attribute; repeat for several.")]
+Sensitive = Annotated[
+    list[str], typer.Option(help="Column of a sensitive attribute, or bands of one (age:18,40); repeat for several.")
+]
 Scores = Annotated[
     list[str] | None,
     typer.Option(help="Names or patterns ('m_*') of score columns; repeatable. Default: all other numeric columns."),
@@ -48,6 +50,15 @@ ChunkRows = Annotated[
     int | None,
     typer.Option(help="Read the file in chunks of this many rows: for files larger than memory. No intervals then."),
 ]
+Missing = Annotated[
+    str, typer.Option(help="Rows without a label, group or score: error, drop, or group (a group of their own).")
+]
+MinGroup = Annotated[int, typer.Option(help="Groups with fewer rows are shown and not judged.")]
+Reference = Annotated[
+    list[str] | None, typer.Option(help="Compare with this group, such as sex=Male. Default: the highest rate.")
+]
+Baseline = Annotated[str | None, typer.Option(help="The model in use, which the findings are about.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-8, or what the file looks like.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 
 
@@ -82,6 +93,11 @@ def audit(
     title: Title = None,
     stack: Annotated[bool, typer.Option(help="Say what a fair stack of the models would reach.")] = True,
     chunk_rows: ChunkRows = None,
+    missing: Missing = "error",
+    min_group: MinGroup = 30,
+    reference: Reference = None,
+    baseline: Baseline = None,
+    encoding: Encoding = None,
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
@@ -107,6 +123,11 @@ def audit(
         delimiter=parse_delimiter(delimiter),
         title=title,
         chunk_rows=chunk_rows,
+        missing=missing,
+        min_group=min_group,
+        reference=tuple(reference or ()),
+        baseline=baseline,
+        encoding=encoding,
     )
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
@@ -142,6 +163,11 @@ def stack(
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
     chunk_rows: ChunkRows = None,
+    missing: Missing = "error",
+    min_group: MinGroup = 30,
+    reference: Reference = None,
+    baseline: Baseline = None,
+    encoding: Encoding = None,
     force: Force = False,
 ) -> None:
     """Fit a fair stack of the models on one part of a file and evaluate it on the rest."""
@@ -167,6 +193,11 @@ def stack(
         delimiter=parse_delimiter(delimiter),
         title=title,
         chunk_rows=chunk_rows,
+        missing=missing,
+        min_group=min_group,
+        reference=tuple(reference or ()),
+        baseline=baseline,
+        encoding=encoding,
     )
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary, fitted = run_stack(
@@ -177,6 +208,29 @@ def stack(
     console = terminal.make_console()
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, STACK_OUTPUTS)
+
+
+@app.command()
+def apply(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A stack that `stack` wrote: model.skops.")],
+    file: File,
+    out: Annotated[Path, typer.Option(help="CSV file for score and decision of every row.")],
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to copy beside the score, such as an identifier; repeatable.")
+    ] = None,
+    chunk_rows: Annotated[int | None, typer.Option(help="Rows that are scored at once. Default: about 32 MB.")] = None,
+    force: Force = False,
+) -> None:
+    """Score a new file with a saved stack, by the names of its columns and in the labels of the old file."""
+    check_installed("pyarrow", "skops", extra="cli", purpose="apply")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.apply import run_apply
+
+    folder = out.absolute().parent
+    check_output(folder, (out.name,), force=force)
+    with writing(folder) as scratch:
+        applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
+    terminal.print_applied(terminal.make_console(), applied, out)
 
 
 @app.command()

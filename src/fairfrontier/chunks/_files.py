@@ -75,7 +75,8 @@ class Columns:
         return Rows.validated(
             read(self.label),
             scores.T,
-            {name: read(name) for name in self.sensitive},
+            {name: read(name) for name in self.sensitive} or None,
+            needs_attributes=bool(self.sensitive),
             sample_weight=read(self.sample_weight),
             fold=read(self.fold),
             names=self.scores,

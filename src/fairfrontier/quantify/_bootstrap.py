@@ -131,7 +131,7 @@ def sample(
         )
     check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
-    options = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
+    options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
     return sample_rows(rows, fairness=fairness, include_constant=include_constant, **options)
 
 

@@ -160,10 +160,7 @@ def evaluate_chunks(
     outcome = found.sums.outcome
     if include_constant:
         outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0]], axis=1)
-    groups = tuple(
-        _counts(attribute, found, outcome, min_group)
-        for attribute in found.contrasts.attributes
-    )
+    groups = tuple(_counts(attribute, found, outcome, min_group) for attribute in found.contrasts.attributes)
     return Evaluation(points, groups, int(found.rows.sum()))
 
 

@@ -177,7 +177,8 @@ def worst_ratios(selected: FloatArray, rows: FloatArray, judged: NDArray[np.bool
     nobody = np.isnan(ratio)
     low, high = np.where(nobody, np.nan, low), np.where(nobody, np.nan, high)
     can_judge = judged.sum() >= 2
-    return WorstRatios(lowest, highest, ratio, low, high, [_verdict(*ends, can_judge) for ends in zip(low, high)])
+    verdicts = [_verdict(*ends, can_judge) for ends in zip(low, high, strict=True)]
+    return WorstRatios(lowest, highest, ratio, low, high, verdicts)
 
 
 def _verdict(low: float, high: float, can_judge: bool) -> str:
@@ -189,7 +190,7 @@ def _verdict(low: float, high: float, can_judge: bool) -> str:
 
 
 def _closest_pairs(selected: FloatArray, rows: FloatArray, where: IntArray) -> tuple[IntArray, IntArray]:
-    """Return, for each model, the ordered pairs of groups that decide its interval, by an approximation of their ends."""
+    """Return, for each model, the ordered pairs of groups that decide its interval, by an approximation."""
     first, second = (index.ravel() for index in np.meshgrid(where, where, indexing="ij"))
     first, second = first[(different := first != second)], second[different]
     if len(first) <= 2 * _PAIRS:

@@ -274,7 +274,7 @@ def fit_on_part(
     n_rows: int,
     in_memory: bool,
 ) -> FittedStack:
-    """Fit a stack on one part of `n_rows` rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
+    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
     parts = int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)

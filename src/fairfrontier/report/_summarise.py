@@ -15,7 +15,7 @@ from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
-from fairfrontier.report._ratios import worst_ratios
+from fairfrontier.report._ratios import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview, recommendation, rule_sentence
 
@@ -150,6 +150,7 @@ def summarise(
         "settings": _settings(settings, points),
         "regression": ACCURACY_MEASURES[settings.accuracy].regression,
         "notes": list(settings.notes),
+        "trail": None,
         "n_rows": base.n_rows,
         "n_models": len(base.points) - 1,
         "families": families,
@@ -219,27 +220,30 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
     notes = []
     counts = groups[0]
     n_models = len(base.points) - 1
-    selected, positives = counts.true_selected.sum(axis=1), counts.positives.sum()
-    negatives = counts.rows.sum() - positives
-    inverted = [
-        base.points.names[i]
-        for i in range(n_models)
-        if selected[i] * negatives < counts.false_selected[i].sum() * positives
-    ]
+    positives, negatives = counts.positives.sum(), (counts.rows - counts.positives).sum()
+    hits, alarms = counts.true_selected.sum(axis=1)[:n_models], counts.false_selected.sum(axis=1)[:n_models]
+    worse = (hits * negatives < alarms * positives) & (proportion_test(hits, positives, alarms, negatives) < 0.001)
+    inverted = [base.points.names[i] for i in np.flatnonzero(worse)]
     if inverted:
+        named = f"{', '.join(inverted[:3])}{', …' if len(inverted) > 3 else ''}"
+        many = 2 * len(inverted) >= n_models
+        asked = f"Is {settings.positive!r} really the positive value?" if many else "Do their scores run the wrong way?"
         notes.append(
-            f"{len(inverted)} of {n_models} models select rows with the positive label ({settings.positive}) less often "
-            f"than the others ({', '.join(inverted[:3])}{', …' if len(inverted) > 3 else ''}). Is {settings.positive!r} "
-            "really the positive value? (--positive)"
+            f"Worse than chance: {len(inverted)} of {n_models} models select rows with the positive label "
+            f"({settings.positive}) less often than the others: {named}. {asked}"
         )
     shares = counts.selected.sum(axis=1) / counts.rows.sum()
     names = [*base.points.names, *(f"point {i + 1} of the fair stack" for i in range(len(shares) - len(base.points)))]
     for what, alike in (("everybody", shares > 1 - 1e-9), ("nobody", shares < 1e-9)):
         which = [names[i] for i in range(len(shares)) if alike[i] and i != n_models]
         if which:
-            notes.append(f"{', '.join(which[:3])}{', …' if len(which) > 3 else ''} select{'s' * (len(which) == 1)} {what}.")
+            notes.append(
+                f"{', '.join(which[:3])}{', …' if len(which) > 3 else ''} select{'s' * (len(which) == 1)} {what}."
+            )
     for one in groups:
-        small = [f"{name} ({rows:,.0f})" for name, rows, ok in zip(one.groups, one.rows, one.judged, strict=True) if not ok]
+        small = [
+            f"{name} ({rows:,.0f})" for name, rows, ok in zip(one.groups, one.rows, one.judged, strict=True) if not ok
+        ]
         if small and one.judged.sum() >= 2:
             notes.append(
                 f"Groups of {one.attribute} with fewer than {settings.min_group} rows are shown and not judged: "
@@ -247,8 +251,8 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
             )
         elif small:
             notes.append(
-                f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is no "
-                "verdict; fairness compares all of its groups. (--min-group)"
+                f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is "
+                "no verdict; fairness compares all of its groups. (--min-group)"
             )
     return notes
 
@@ -315,9 +319,7 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
     return families, of_model
 
 
-def _attribute(
-    counts: GroupCounts, points: TradeoffPoints, base: Evaluation, settings: Settings
-) -> dict[str, Any]:
+def _attribute(counts: GroupCounts, points: TradeoffPoints, base: Evaluation, settings: Settings) -> dict[str, Any]:
     of_groups = zip(counts.groups, _numbers(counts.rows), _numbers(counts.positives), counts.judged, strict=True)
     return {
         "name": counts.attribute,

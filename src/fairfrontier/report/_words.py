@@ -90,16 +90,32 @@ def best_model(summary: dict[str, Any]) -> list[Piece]:
     many = f"{n_models:,} models" if n_models > 1 else "model"
     if best is None:
         fairest = max(range(n_models), key=lambda i: (models["fairness"][i], models["accuracy"][i], -i))
-        pieces = [text(f"None of the {many} reaches fairness " if n_models > 1 else "The model does not reach fairness ")]
+        pieces = [
+            text(f"None of the {many} reaches fairness " if n_models > 1 else "The model does not reach fairness ")
+        ]
         pieces += [asked, text(". The fairest is " if n_models > 1 else ". It is "), name(models["names"][fairest])]
         pieces += [text(": fairness "), figure(level(models["fairness"][fairest])), text(", accuracy ")]
         pieces += [figure(accuracy(models["accuracy"][fairest])), text(".")]
-        return [*pieces, text(" The same decision for everyone would have accuracy "), figure(accuracy(constant)), text(".")]
-    pieces = [text("Where fairness must be at least "), asked, text(", the best"), text("" if n_models == 1 else f" of {many}")]
+        return [
+            *pieces,
+            text(" The same decision for everyone would have accuracy "),
+            figure(accuracy(constant)),
+            text("."),
+        ]
+    pieces = [
+        text("Where fairness must be at least "),
+        asked,
+        text(", the best"),
+        text("" if n_models == 1 else f" of {many}"),
+    ]
     pieces += [text(" is "), name(best["name"]), text(": accuracy "), figure(accuracy(best["accuracy"]))]
     pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
     if constant >= best["accuracy"]:
-        pieces += [text(" It is no more accurate than the same decision for everyone ("), figure(accuracy(constant)), text(").")]
+        pieces += [
+            text(" It is no more accurate than the same decision for everyone ("),
+            figure(accuracy(constant)),
+            text(")."),
+        ]
     return pieces
 
 
@@ -162,9 +178,10 @@ def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
     pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
     pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
     ends = f" ({confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])})"
+    here = "below" if rule["ratio"] < 0.8 else "above"
     said = {
         "above": " meets the four-fifths rule.",
         "below": " is below four fifths.",
-        "cannot tell": f" is {'below' if rule['ratio'] < 0.8 else 'above'} four fifths here, but so few rows cannot tell.",
+        "cannot tell": f" is {here} four fifths here, but so few rows cannot tell.",
     }
     return [*pieces, text(ends), text(said[rule["verdict"]])]
