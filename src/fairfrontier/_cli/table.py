@@ -1,6 +1,7 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -31,14 +32,13 @@ _PIECE = 2**20
 # Scores that rounding has put a hair outside [0, 1].
 SLACK = 1e-6
 # What people call the outcome that is wanted, and its opposite.
-_POSITIVE = frozenset(
-    ("true", "yes", "y", "approved", "approve", "accepted", "accept", "hired", "hire", "granted", "grant", "good")
-    + ("admitted", "admit", "positive", "pass", "passed", "selected", "success", "successful", "paid", "repaid")
-    + ("promoted", "eligible", "won")
+_POSITIVE = re.compile(
+    "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|"
+    "success|successful|(re)?paid|promoted|eligible|won"
 )
-_NEGATIVE = frozenset(
-    ("false", "no", "n", "denied", "deny", "rejected", "reject", "refused", "not_hired", "bad", "default", "defaulted")
-    + ("negative", "fail", "failed", "unsuccessful", "charged_off", "ineligible", "lost")
+_NEGATIVE = re.compile(
+    "false|no|n|denied|deny|rejected|reject|refused|not hired|bad|default(ed)?|negative|fail(ed)?|unsuccessful|"
+    "charged off|ineligible|lost"
 )
 
 
@@ -277,10 +277,9 @@ def positive_label(values: list[str], name: str, positive: str | None) -> tuple[
     if (first, second) in (("0", "1"), ("-1", "1"), ("false", "true")):
         return (first, second), ""
     for one, other in ((first, second), (second, first)):
-        words = one.lower().replace(" ", "_"), other.lower().replace(" ", "_")
-        if (words[0] in _NEGATIVE and words[1] not in _NEGATIVE) or (
-            words[1] in _POSITIVE and words[0] not in _POSITIVE
-        ):
+        words = [text.lower().replace("_", " ") for text in (one, other)]
+        bad, good = ([pattern.fullmatch(word) is not None for word in words] for pattern in (_NEGATIVE, _POSITIVE))
+        if (bad[0] and not bad[1]) or (good[1] and not good[0]):
             return (one, other), f"The positive label is taken to be {other!r}, by its name."
     return (first, second), (
         f"The positive label is a guess: {second!r}, the second in sorted order. Say which one it is with --positive."

@@ -124,7 +124,7 @@ class AuditResult:
         """Return one row per submitted model and group as a pandas dataframe: counts, rates, impact ratios, tests."""
         if self.summary["regression"]:
             raise InvalidInputError("groups must be of decisions; these models predict numbers: see points.csv")
-        rows = [row for i in range(self.summary["n_models"]) for row in group_rows(self.summary, i)]
+        rows = group_rows(self.summary, range(self.summary["n_models"]))
         return _pandas().DataFrame(rows, columns=list(GROUP_COLUMNS))
 
     def to_html(self) -> str:

@@ -55,7 +55,7 @@ def render_html(summary: dict[str, Any]) -> str:
     script = "\n".join(_template(name) for name in _SCRIPTS)
     impact = []
     if not summary["regression"]:
-        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, summary["subject"])]
+        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, [summary["subject"]])]
     page: str = environment.get_template("report.html").render(
         summary=summary,
         policy=_policy([library, script], style),
