@@ -92,8 +92,9 @@ def _score(ratio: FloatArray, x1: FloatArray, n1: FloatArray, x2: FloatArray, n2
         # The smaller root, without the cancellation of b − √…
         p1 = 2 * ratio * (x1 + x2) / (b + np.sqrt(np.maximum(b * b - 4 * ratio * total * (x1 + x2), 0.0)))
         p2 = p1 / ratio
-        statistic = (x1 - n1 * p1) ** 2 / (n1 * p1 * (1 - p1)) + (x2 - n2 * p2) ** 2 / (n2 * p2 * (1 - p2))
-    return np.where(np.isnan(statistic), 0.0, statistic)
+        terms = [(x - n * p) ** 2 / (n * p * (1 - p)) for x, n, p in ((x1, n1, p1), (x2, n2, p2))]
+    # 0/0 where a share is 0 or 1 and so is its estimate: it fits without any error.
+    return sum((np.where(np.isnan(term), 0.0, term) for term in terms), np.zeros_like(x1))
 
 
 def proportion_test(hits: Any, n: Any, other_hits: Any, other_n: Any) -> FloatArray:
