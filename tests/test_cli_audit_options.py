@@ -157,6 +157,87 @@ def test_trail(run):
     assert trail["sha256"] in (out / "report.html").read_text()
 
 
+@pytest.fixture
+def rates(tmp_path, capsys):
+    """Return a function that audits a frame without labels."""
+
+    def audit(frame, *options, sensitive=("sex",)):
+        path, out = tmp_path / "p.csv", tmp_path / f"out{len(list(tmp_path.iterdir()))}"
+        frame.to_csv(path, index=False)
+        chosen = [word for one in sensitive for word in ("--sensitive", one)]
+        code = main(["audit", str(path), *chosen, "--out", str(out), *options])
+        shown = capsys.readouterr()
+        return code, " ".join((shown.out + shown.err).split()), out
+
+    return audit
+
+
+def test_scores_without_labels_have_a_scoring_rate(rates):
+    frame = people().drop(columns="y")
+    frame["points"] = frame["m_0"] * 1000 - 200
+    for options, limit in (((), None), (("--threshold", "300"), 300.0)):
+        code, text, out = rates(frame, "--scores", "points", *options)
+        assert code == 0
+        limit = frame["points"].median() if limit is None else limit
+        expected = (frame["points"] > limit).groupby(frame["sex"]).mean()
+        table = pd.read_csv(out / "groups.csv").set_index("group")
+        np.testing.assert_allclose(table["selection_rate"], expected[table.index], atol=1e-12)
+        ratio = expected.min() / expected.max()
+        assert table["impact_ratio"].min() == pytest.approx(ratio, abs=1e-12)
+        assert f"{ratio:.3f}" in text
+        assert sorted(p.name for p in out.iterdir()) == ["groups.csv", "report.html", "summary.json"]
+        assert "There are no labels" in (out / "report.html").read_text()
+    code, text, _ = rates(frame, "--scores", "points", "--chunk-rows", "100")
+    assert code == 2
+    assert "the median needs all scores in memory" in text
+    whole, chunks = (
+        rates(frame, "--scores", "m_*", "--threshold", "0.4", *more)[2] for more in ((), ("--chunk-rows", "99"))
+    )
+    assert (whole / "groups.csv").read_bytes() == (chunks / "groups.csv").read_bytes()
+    for options, message in (
+        (("--accuracy", "brier"), "--accuracy must not be given without --label"),
+        (("--fairness", "equalized_odds"), "needs --label"),
+        (("--format", "pdf"), "--format must be one of"),
+        (("--format", "ll144", "--label", "sex"), "is for audits without --label"),
+    ):
+        code, text, _ = rates(frame, *options)
+        assert code == 2
+        assert message in text
+
+
+# The worked example of the rules of New York City's Local Law 144: applicants, selected, impact ratio.
+EXAMPLE = {
+    "Hispanic or Latino": (408, 204, 0.97),
+    "White": (797, 412, 1.00),
+    "Black or African American": (390, 170, 0.84),
+    "Native Hawaiian or Pacific Islander": (119, 52, 0.85),
+    "Asian": (616, 302, 0.95),
+    "Native American or Alaska Native": (41, 18, 0.85),
+    "Two or More Races": (213, 96, 0.87),
+}
+
+
+def test_table_of_local_law_144(rates):
+    parts = [
+        pd.DataFrame({"race": name, "decision": np.arange(n) < selected}) for name, (n, selected, _) in EXAMPLE.items()
+    ]
+    frame = pd.concat(parts, ignore_index=True).astype({"decision": int})
+    frame["sex"] = np.where(np.arange(len(frame)) % 2, "Male", "Female")
+    code, _, out = rates(frame, "--scores", "decision", "--format", "ll144", sensitive=("sex", "race"))
+    assert code == 0
+    table = pd.read_csv(out / "ll144.csv")
+    race = table[table["categories"] == "race"].set_index("category")
+    for name, (n, selected, ratio) in EXAMPLE.items():
+        assert race.loc[name, "applicants"] == n
+        assert race.loc[name, "selected"] == selected
+        assert round(race.loc[name, "impact_ratio"], 2) == ratio
+    assert race[race["remark"].notna()].index.tolist() == ["Native American or Alaska Native"]
+    both = table[~table["categories"].isin(["sex", "race"])]
+    assert len(both) == 14
+    assert both["applicants"].sum() == len(frame)
+    assert not {"pass", "fail", "below"} & set((out / "ll144.csv").read_text().replace(",", " ").split())
+
+
 def test_a_defect_is_one_line_and_shows_its_trace_on_demand(monkeypatch, tmp_path, capsys):
     people().to_csv(tmp_path / "p.csv", index=False)
     monkeypatch.setattr("fairfrontier._cli.table.as_text", lambda *_, **__: 1 / 0)

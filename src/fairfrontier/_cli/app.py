@@ -22,6 +22,9 @@ app = typer.Typer(
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
+OptionalLabel = Annotated[
+    str | None, typer.Option(help="Column of the true outcome; without it there are selection rates only.")
+]
 Sensitive = Annotated[
     list[str], typer.Option(help="Column of a sensitive attribute, or bands of one (age:18,40); repeat for several.")
 ]
@@ -38,6 +41,10 @@ Fairness = Annotated[
 Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
+OptionalThreshold = Annotated[
+    float | None,
+    typer.Option(help="A score above it is decision 1. Default: 0.5; without --label the median of the scores."),
+]
 Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
@@ -77,15 +84,15 @@ def _root(
 @app.command()
 def audit(
     file: File,
-    label: Label,
     sensitive: Sensitive,
     out: Out,
+    label: OptionalLabel = None,
     scores: Scores = None,
     positive: Positive = None,
     fairness: Fairness = "demographic_parity",
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
-    threshold: Threshold = 0.5,
+    threshold: OptionalThreshold = None,
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
     min_fairness: MinFairness = 0.95,
@@ -98,6 +105,9 @@ def audit(
     reference: Reference = None,
     baseline: Baseline = None,
     encoding: Encoding = None,
+    form: Annotated[
+        str, typer.Option("--format", help="Without --label: report, or ll144 (New York City's table besides).")
+    ] = "report",
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
@@ -105,8 +115,12 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
     from fairfrontier._cli.options import AuditOptions, parse_delimiter
+    from fairfrontier._cli.rates import rates_outputs, run_rates, write_rates
+    from fairfrontier.exceptions import InvalidInputError
 
-    check_output(out, OUTPUTS, force=force)
+    check_output(out, OUTPUTS if label is not None else rates_outputs(form), force=force)
+    if label is not None and form != "report":
+        raise InvalidInputError(f"--format {form} is for audits without --label")
     options = AuditOptions(
         file=file,
         label=label,
@@ -129,11 +143,19 @@ def audit(
         baseline=baseline,
         encoding=encoding,
     )
+    console = terminal.make_console()
+    if label is None:
+        with terminal.progress_bar(shown=chunk_rows is not None) as progress:
+            summary, decided = run_rates(options, progress=progress)
+        with writing(out) as folder:
+            write_rates(summary, decided, folder, form)
+        terminal.print_rates(console, summary)
+        terminal.print_files(console, out, rates_outputs(form))
+        return
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
     with writing(out) as folder:
         write_results(summary, folder)
-    console = terminal.make_console()
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, OUTPUTS)
 

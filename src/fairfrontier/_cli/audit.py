@@ -68,12 +68,12 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
     count = len(table.chunks.names)
     return Settings(
         source=options.file.name,
-        label=options.label,
+        label=options.label or "",
         positive=table.labels[1],
         fairness=options.fairness,
         accuracy=options.accuracy,
         sensitive_mode=options.sensitive_mode,
-        threshold=options.threshold,
+        threshold=options.decision_threshold,
         weight=weight,
         min_fairness=options.min_fairness,
         confidence=options.confidence,

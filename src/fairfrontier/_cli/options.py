@@ -22,14 +22,14 @@ class AuditOptions:
     """The options of `audit` and `stack`, as they were given; `check` says whether they make sense."""
 
     file: Path
-    label: str
+    label: str | None
     sensitive: tuple[str, ...]
     scores: tuple[str, ...] = ()
     positive: str | None = None
     fairness: str = "demographic_parity"
     accuracy: str = "accuracy"
     weight: str = "step:0.8"
-    threshold: float = 0.5
+    threshold: float | None = None
     confidence: float = 0.95
     sensitive_mode: str = "separate"
     min_fairness: float = 0.95
@@ -47,7 +47,9 @@ class AuditOptions:
         one_of(self.fairness, MEASURES, parameter="--fairness")
         one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
-        number(self.threshold, parameter="--threshold", low=0.0, high=1.0)
+        if self.threshold is not None:
+            unit = {} if self.label is None else {"low": 0.0, "high": 1.0}
+            number(self.threshold, parameter="--threshold", **unit)
         number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
         number(self.confidence, parameter="--confidence", low=0.0, high=1.0, strict=True)
         one_of(self.missing, MISSING, parameter="--missing")
@@ -57,6 +59,11 @@ class AuditOptions:
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InvalidInputError(f"--delimiter must be one character; got {self.delimiter!r}")
         return parse_weight(self.weight)
+
+    @property
+    def decision_threshold(self) -> float:
+        """What scores are compared with, where it is not the median."""
+        return 0.5 if self.threshold is None else self.threshold
 
     @property
     def regression(self) -> bool:

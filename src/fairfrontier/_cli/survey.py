@@ -101,13 +101,15 @@ def _added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 class Surveyor:
     """The function from rows as they stand in the file to their survey."""
 
-    label: str
+    label: str | None
     regression: bool
 
     def __call__(self, rows: Rows) -> Survey:
         missing: dict[str, tuple[int, int]] = {}
         labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
-        if self.regression:
+        if self.label is None:
+            pass
+        elif self.regression:
             unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
             if len(unknown):
                 missing[self.label] = int(rows.row[unknown[0]]), len(unknown)

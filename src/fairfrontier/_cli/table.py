@@ -58,6 +58,8 @@ class AuditTable:
         The negative and the positive label as they stand in the file; empty for regression.
     groups : dict of str to list of str
         The groups of each attribute.
+    decisions : bool
+        Whether all scores are 0 and 1.
     notes : tuple of str
         What was guessed, and what was left out.
     """
@@ -68,18 +70,21 @@ class AuditTable:
     in_memory: bool
     labels: tuple[str, str]
     groups: dict[str, list[str]]
+    decisions: bool
     notes: tuple[str, ...]
 
 
 def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     """Open the file of an audit, look at its rows once, and prepare them."""
     table = open_file(options.file, delimiter=options.delimiter, encoding=options.encoding)
-    check_column(table, options.label, option="--label")
+    if options.label is not None:
+        check_column(table, options.label, option="--label")
     bands = _bands(table, options)
     sensitive = tuple(bands)
-    if options.regression:
+    if options.label is not None and options.regression:
         check_numbers(table, options.label, option="--label")
-    columns = score_columns(table, options.scores, {options.label, *sensitive})
+    named = [name for name in (*sensitive, options.label) if name is not None]
+    columns = score_columns(table, options.scores, set(named))
     raw = file_chunks(
         table,
         label=options.label,
@@ -87,23 +92,24 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         scores=columns.names,
         # Into memory all at once or, where their number is unknown, in small pieces that take each other's place.
         chunk_rows=options.chunk_rows or table.n_rows or max(1, _PIECE // len(columns.names)),
-        text=[name for name in (*sensitive, options.label) if not bands.get(name) and not _is_target(name, options)],
-        numbers=[name for name in (*sensitive, options.label) if bands.get(name) or _is_target(name, options)],
+        text=[name for name in named if not bands.get(name) and not _is_target(name, options)],
+        numbers=[name for name in named if bands.get(name) or _is_target(name, options)],
     )
     raw.progress = progress
     if any(bands.values()):
         raw = raw.map(_Banded({name: limits for name, limits in bands.items() if limits}))
     in_memory = options.chunk_rows is None
     if in_memory:
-        threshold = None if options.regression else options.threshold
+        threshold = None if options.regression else options.decision_threshold
         raw = whole(gathered(raw, n_rows=table.n_rows, threshold=threshold, most_double=MOST_DOUBLE))
     survey = raw.sum(Surveyor(options.label, options.regression))
     _check_survey(survey, options)
     kept, columns = _kept(survey, columns, options)
     labels, guess = ("", ""), ""
-    if not options.regression:
+    if options.label is not None and not options.regression:
         labels, guess = positive_label(sorted(survey.labels), options.label, options.positive)
-    clipped = tuple(i for i in kept if not options.regression and (survey.low[i] < 0 or survey.high[i] > 1))
+    unit = not options.regression and options.label is not None
+    clipped = tuple(i for i in kept if unit and (survey.low[i] < 0 or survey.high[i] > 1))
     names = tuple(raw.names[i] for i in kept)
     prepared = _Prepared(labels[1], options.regression, kept, clipped, names, options.missing)
     chunks = raw.map(prepared, names)
@@ -119,7 +125,8 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     if n_rows < survey.n_rows:
         notes.append(f"{survey.n_rows - n_rows:,} of {survey.n_rows:,} rows were left out because they lack a value.")
     groups = {name: sorted(values) for name, values in survey.groups.items()}
-    return AuditTable(chunks, n_rows, survey.n_rows, in_memory, labels, groups, tuple(notes))
+    decisions = bool(survey.only_01[list(kept)].all())
+    return AuditTable(chunks, n_rows, survey.n_rows, in_memory, labels, groups, decisions, tuple(notes))
 
 
 def _is_target(name: str, options: AuditOptions) -> bool:
@@ -216,7 +223,8 @@ def _check_survey(survey: Survey, options: AuditOptions) -> None:
 
 def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple[tuple[int, ...], ScoreColumns]:
     """Return which columns are scores, and refuse those that were named and are not."""
-    unit = not options.regression
+    # Without labels any number is a score, if the user says that it is one.
+    unit = not options.regression and (options.label is not None or not columns.named)
     inside = (survey.low >= -SLACK) & (survey.high <= 1 + SLACK)
     left_out = dict(columns.left_out)
     kept = list(range(len(columns.names)))
@@ -311,10 +319,11 @@ class _Prepared:
 
     def __call__(self, rows: Rows) -> Rows:
         known = np.ones(len(rows), dtype=bool)
-        if self.regression:
-            y: NDArray[Any] = np.asarray(rows.y, dtype=np.float64)
+        y: NDArray[Any] | None = None
+        if rows.y is not None and self.regression:
+            y = np.asarray(rows.y, dtype=np.float64)
             known &= np.isfinite(y)
-        else:
+        elif rows.y is not None:
             texts, codes = as_text(np.asarray(rows.y), is_label=True)
             y = codes == (texts.index(self.positive) if self.positive in texts else -2)
             known &= codes >= 0

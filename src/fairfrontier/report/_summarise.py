@@ -161,7 +161,12 @@ def summarise(
             "fairness": points.fairness.tolist(),
             "accuracy": points.accuracy.tolist(),
         },
-        "attributes": [_attribute(counts, points, base, settings) for counts in groups],
+        "attributes": [
+            attribute_summary(
+                counts, points.attribute_fairness[counts.attribute].tolist(), len(base.points) - 1, settings
+            )
+            for counts in groups
+        ],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
             "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
@@ -319,18 +324,19 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
     return families, of_model
 
 
-def _attribute(counts: GroupCounts, points: TradeoffPoints, base: Evaluation, settings: Settings) -> dict[str, Any]:
+def attribute_summary(counts: GroupCounts, fairness: list[float], n_models: int, settings: Settings) -> dict[str, Any]:
+    """Return the groups of one attribute, what every model does to them, and the worst ratio of submitted models."""
     of_groups = zip(counts.groups, _numbers(counts.rows), _numbers(counts.positives), counts.judged, strict=True)
     return {
         "name": counts.attribute,
-        "fairness": points.attribute_fairness[counts.attribute].tolist(),
+        "fairness": fairness,
         "groups": [
             {"name": name, "rows": rows, "positives": positives, "judged": bool(judged)}
             for name, rows, positives, judged in of_groups
         ],
         "true_selected": _numbers(counts.true_selected),
         "false_selected": _numbers(counts.false_selected),
-        "worst": None if settings.regression else _worst(counts, len(base.points) - 1, settings.confidence),
+        "worst": None if settings.regression else _worst(counts, n_models, settings.confidence),
     }
 
 
