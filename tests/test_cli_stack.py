@@ -11,7 +11,7 @@ import pytest
 import fairfrontier as ff
 from fairfrontier.cli import main
 
-FILES = ["frontier.csv", "model.skops", "points.csv", "report.html", "summary.json", "weights.csv"]
+FILES = ["frontier.csv", "groups.csv", "model.skops", "points.csv", "report.html", "summary.json", "weights.csv"]
 
 
 def predictions(n: int = 1200, seed: int = 0) -> pd.DataFrame:
@@ -56,11 +56,11 @@ def fitted(file, tmp_path_factory) -> Path:
 def test_stack_writes_its_files_and_beats_the_models(fitted):
     assert sorted(path.name for path in fitted.iterdir()) == FILES
     summary = json.loads((fitted / "summary.json").read_text())
-    assert summary["n_rows"] == 600
-    assert summary["operating"]["rows_fitted"] == 600
+    assert abs(summary["n_rows"] - 600) <= 20  # every combination of label and group is halved
+    assert summary["operating"]["rows_fitted"] == 1200 - summary["n_rows"]
     assert summary["stack_fauc"] > summary["fauc"]["estimate"]
     assert summary["fauc"]["low"] < summary["fauc"]["high"]
-    assert "on 600 rows that it has not seen" in summary["recommendation"]
+    assert f"on {summary['n_rows']} rows that it has not seen" in summary["recommendation"]
 
 
 def test_saved_model_is_the_one_whose_weights_are_written(fitted, frame):
@@ -78,8 +78,8 @@ def test_figures_are_for_rows_that_the_stack_has_not_seen(fitted, frame):
     points = {row["model"]: row for row in rows(fitted / "points.csv")}
     summary = json.loads((fitted / "summary.json").read_text())
     whole = ff.tradeoff_points(frame["y"], frame[["m/0"]], sensitive_features=frame["sex"]).accuracy[0]
-    held_out = float(points["m/0"]["accuracy"])
-    assert held_out * 600 == pytest.approx(round(held_out * 600), abs=1e-6)
+    held_out, n = float(points["m/0"]["accuracy"]), summary["n_rows"]
+    assert held_out * n == pytest.approx(round(held_out * n), abs=1e-6)
     assert held_out != whole
     assert float(points["fair stack/chosen"]["accuracy"]) == summary["operating"]["accuracy"]
 
@@ -120,14 +120,74 @@ def test_bad_options(file, tmp_path, capsys, options, message):
     assert not (tmp_path / "out").exists()
 
 
-def test_a_group_too_small_to_split(frame, tmp_path, capsys):
-    few = pd.concat([frame, frame.head(3).assign(sex="Other")])
+def test_three_people_do_not_decide_the_verdict(frame, tmp_path, capsys):
+    """A group below the least size is shown and not judged, and the stack is not bound by it."""
+    few = pd.concat([frame, frame.head(3).assign(sex="Other", **{"m/0": 0.9})])
     few.to_csv(tmp_path / "p.csv", index=False)
-    assert run("stack", tmp_path / "p.csv", tmp_path / "out") == 2
-    assert "'sex=Other'" in capsys.readouterr().err
-    assert run("audit", tmp_path / "p.csv", tmp_path / "out") == 0
+    assert run("stack", tmp_path / "p.csv", tmp_path / "stack") == 0
+    capsys.readouterr()
+    assert run("audit", tmp_path / "p.csv", tmp_path / "out", "--no-stack") == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "A fair stack could not be fitted" in text
+    assert "Groups of sex with fewer than 30 rows are shown and not judged: Other (3)." in text
+    points = ff.tradeoff_points(frame["y"], frame[["m/0"]], sensitive_features=frame["sex"])
+    found = {row["model"]: row for row in rows(tmp_path / "out" / "points.csv")}
+    assert float(found["m/0"]["fairness"]) == pytest.approx(points.fairness[0], abs=1e-12)
+    assert float(found["m/0"]["selection_rate[sex=Other]"]) == 1.0
+    of_groups = [row for row in rows(tmp_path / "out" / "groups.csv") if row["model"] == "m/0"]
+    assert {row["group"]: row["judged"] for row in of_groups} == {"Female": "true", "Male": "true", "Other": "false"}
+    assert {row["compared_with"] for row in of_groups} == {"Male"}
+    assert run("audit", tmp_path / "p.csv", tmp_path / "all", "--no-stack", "--min-group", "1") == 0
+    whole = ff.tradeoff_points(few["y"], few[["m/0"]], sensitive_features=few["sex"])
+    found = {row["model"]: row for row in rows(tmp_path / "all" / "points.csv")}
+    assert float(found["m/0"]["fairness"]) == pytest.approx(whole.fairness[0], abs=1e-12)
+    assert whole.fairness[0] < points.fairness[0]
+
+
+def test_saved_stack_goes_by_name_and_answers_in_the_words_of_the_file(frame, tmp_path, capsys):
+    names = [c for c in frame.columns if c.startswith("m/")]
+    words = frame.assign(y=np.where(frame["y"] == 1, "hired", "not hired"), person=np.arange(len(frame)))
+    words.to_parquet(tmp_path / "p.parquet")
+    assert run("stack", tmp_path / "p.parquet", tmp_path / "out", "--scores", "m/*") == 0
+    model = ff.load(tmp_path / "out" / "model.skops")
+    assert model.classes_.tolist() == ["not hired", "hired"]
+    order = [*reversed(names)]
+    by_name = {name: frame[name].to_numpy() for name in order}
+    expected = model.predict({name: frame[name].to_numpy() for name in names})
+    assert (model.predict(by_name) == expected).all()
+    with pytest.raises(ff.exceptions.InvalidInputError, match="m/3"):
+        model.predict({name if name != "m/3" else "m/x": values for name, values in by_name.items()})
+    words[["person", *order, "sex"]].to_csv(tmp_path / "new.csv", index=False)
+    for chunks in ([], ["--chunk-rows", "111"]):
+        out = tmp_path / f"scored{len(chunks)}.csv"
+        command = ["apply", str(tmp_path / "out" / "model.skops"), str(tmp_path / "new.csv"), "--out", str(out)]
+        capsys.readouterr()
+        assert main([*command, "--keep", "person", *chunks]) == 0
+        scored = pd.read_csv(out)
+        assert scored["person"].tolist() == list(range(len(frame)))
+        assert scored["decision"].tolist() == expected.tolist()
+        score = frame[names].to_numpy() @ model.weights_ + model.intercept_
+        np.testing.assert_allclose(scored["score"], np.clip(score, 0, 1), atol=1e-12)
+        shown = capsys.readouterr().out
+        for sex in ("Female", "Male"):
+            rate = (expected == "hired")[frame["sex"] == sex].mean()
+            assert f"{100 * rate:.1f} %" in next(line for line in shown.splitlines() if line.startswith(sex))
+        assert main(command) == 2  # it is there already
+    assert "already has" in capsys.readouterr().err
+    words.drop(columns="m/2").to_csv(tmp_path / "less.csv", index=False)
+    command = ["apply", str(tmp_path / "out" / "model.skops"), str(tmp_path / "less.csv"), "--out"]
+    assert main([*command, str(tmp_path / "no.csv")]) == 2
+    assert "must name a column of less.csv; got 'm/2'" in capsys.readouterr().err
+    assert not (tmp_path / "no.csv").exists()
+
+
+def test_apply_warns_of_rates_that_have_moved(frame, fitted, tmp_path, capsys):
+    moved = frame.assign(**{c: np.where(frame["sex"] == "Female", 0.05, frame[c]) for c in frame if "m/" in c})
+    moved.to_csv(tmp_path / "new.csv", index=False)
+    command = ["apply", str(fitted / "model.skops"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "scored.csv")]
+    assert main(command) == 0
+    text = capsys.readouterr().out
+    assert "Warning: sex=Female: 0.0 % are selected" in text
+    assert "sex=Male:" not in text
 
 
 def test_audit_says_what_a_stack_would_reach(file, frame, tmp_path, capsys):
@@ -169,6 +229,7 @@ def test_demo_runs_the_whole_job(tmp_path, capsys):
     assert main(["demo", "--out", str(out)]) == 0
     assert sorted(path.name for path in out.iterdir()) == [
         "frontier.csv",
+        "groups.csv",
         "points.csv",
         "report.html",
         "summary.json",

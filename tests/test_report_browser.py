@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import fairfrontier as ff
 from fairfrontier.cli import main
-from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
+from fairfrontier.report import Settings, evaluate, frontier_csv, groups_csv, points_csv, render_html, summarise
 
 pytestmark = pytest.mark.browser
 
@@ -269,8 +269,70 @@ def test_bars_have_wilson_intervals(report, summary):
 def test_downloads_are_the_files_of_the_command_line(report, summary):
     assert report.download("points.csv") == points_csv(summary)
     assert report.download("frontier.csv") == frontier_csv(summary)
-    lines = report.download("groups.csv").splitlines()
-    assert len(lines) == 1 + len(summary["models"]["names"]) * 5
+    assert report.download("groups.csv") == groups_csv(summary)
+    assert len(groups_csv(summary).splitlines()) == 1 + summary["n_models"] * 5
+
+
+def test_page_opens_with_a_submitted_model_and_judges_no_other(report, summary):
+    assert report.text("#chosen-name") == summary["models"]["names"][summary["subject"]]
+    assert summary["subject"] < summary["n_models"]
+    report.set("#min-fairness", 0.999)  # only the constant is that fair
+    assert report.text("#chosen-name") == "constant"
+    badges = report.page.locator("#groups .badge").all_inner_texts()
+    assert set(badges) == {"not submitted"}
+    assert report.page.locator("#groups .badge.good").count() == 0
+
+
+def test_table_of_models_sorts_and_searches(report, summary):
+    rows = report.page.locator("#models tbody tr")
+    assert rows.count() == summary["n_models"]
+    names = [row.locator("th .name").inner_text() for row in rows.all()]
+    accuracy = dict(zip(summary["models"]["names"], summary["models"]["accuracy"], strict=True))
+    assert names == sorted(names, key=lambda name: -accuracy[name])
+    report.page.locator("#models thead th button").nth(2).click()
+    fairness = dict(zip(summary["models"]["names"], summary["models"]["fairness"], strict=True))
+    names = [row.locator("th .name").inner_text() for row in rows.all()]
+    assert names == sorted(names, key=lambda name: fairness[name])
+    report.page.fill("#model-search", "trees")
+    shown = [row.locator("th .name").inner_text() for row in rows.all() if row.is_visible()]
+    assert shown
+    assert all("trees" in name for name in shown)
+
+
+def test_models_outside_the_picture_are_counted(browser, tmp_path):
+    rng = np.random.default_rng(0)
+    n, k = 500, 100
+    y, sex = rng.integers(0, 2, n), rng.choice(["f", "m"], n)
+    scores = {f"m{j}": np.clip(0.3 * y + 0.6 * rng.random(n), 0, 1) for j in range(k - 1)} | {"far": 1.0 - y}
+    path = tmp_path / "report.html"
+    base = evaluate(y, scores, sensitive_features=sex)
+    path.write_text(render_html(summarise(base, Settings(source="x"))), encoding="utf-8")
+    report = Report(browser, path)
+    assert "of 100 models lie outside the picture" in report.text("#outside")
+    few = {name: scores[name] for name in ("m0", "m1", "far")}
+    path.write_text(render_html(summarise(evaluate(y, few, sensitive_features=sex), Settings(source="x"))))
+    report.page.reload()
+    report.page.wait_for_selector("html.ready", state="attached")
+    assert report.page.locator("#outside").is_hidden()
+    assert report.problems == []
+    report.context.close()
+
+
+@pytest.mark.parametrize("width", [390, 1200])
+def test_sixty_groups_and_long_names_fit(browser, tmp_path, width):
+    rng = np.random.default_rng(0)
+    n = 6000
+    group = np.array([f"a rather long name of a group, number {g}" for g in range(60)])[rng.integers(0, 60, n)]
+    y = rng.integers(0, 2, n)
+    scores = {f"m{j}": np.clip(0.3 * y + 0.6 * rng.random(n), 0, 1) for j in range(4)}
+    path = tmp_path / "report.html"
+    base = evaluate(y, scores, sensitive_features={"tribe": group}, min_group=30)
+    path.write_text(render_html(summarise(base, Settings(source="x"))), encoding="utf-8")
+    report = Report(browser, path, viewport={"width": width, "height": 800})
+    assert report.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert report.page.locator(".impact tbody tr").count() == 60
+    assert report.problems == []
+    report.context.close()
 
 
 def test_hostile_names_are_shown_and_run_nothing(browser, tmp_path):
@@ -355,6 +417,9 @@ def test_readable_without_scripts(browser, file):
     assert page.locator("noscript").inner_text()
     assert page.locator(".lead").is_visible()
     assert page.locator("#table-title").is_visible()
+    assert page.locator("#models tbody tr").count() == 9
+    assert page.locator(".impact").first.is_visible()
+    assert page.locator("#model-search").is_hidden()
     context.close()
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from fairfrontier._cli.text import printable
+from fairfrontier._cli.output import printable, remember_arguments
 from fairfrontier._extras import require
 from fairfrontier.exceptions import FairFrontierError, InvalidInputError
 
@@ -35,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = _DEBUG in given
+    remember_arguments(given)
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         try:

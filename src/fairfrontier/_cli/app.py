@@ -22,7 +22,12 @@ app = typer.Typer(
 
 File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
-Sensitive = Annotated[list[str], typer.Option(help="Column of a sensitive attribute; repeat for several.")]
+OptionalLabel = Annotated[
+    str | None, typer.Option(help="Column of the true outcome; without it there are selection rates only.")
+]
+Sensitive = Annotated[
+    list[str], typer.Option(help="Column of a sensitive attribute, or bands of one (age:18,40); repeat for several.")
+]
 Scores = Annotated[
     list[str] | None,
     typer.Option(help="Names or patterns ('m_*') of score columns; repeatable. Default: all other numeric columns."),
@@ -36,6 +41,10 @@ Fairness = Annotated[
 Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
+OptionalThreshold = Annotated[
+    float | None,
+    typer.Option(help="A score above it is decision 1. Default: 0.5; without --label the median of the scores."),
+]
 Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
@@ -48,6 +57,15 @@ ChunkRows = Annotated[
     int | None,
     typer.Option(help="Read the file in chunks of this many rows: for files larger than memory. No intervals then."),
 ]
+Missing = Annotated[
+    str, typer.Option(help="Rows without a label, group or score: error, drop, or group (a group of their own).")
+]
+MinGroup = Annotated[int, typer.Option(help="Groups with fewer rows are shown and not judged.")]
+Reference = Annotated[
+    list[str] | None, typer.Option(help="Compare with this group, such as sex=Male. Default: the highest rate.")
+]
+Baseline = Annotated[str | None, typer.Option(help="The model in use, which the findings are about.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-8, or what the file looks like.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 
 
@@ -66,15 +84,15 @@ def _root(
 @app.command()
 def audit(
     file: File,
-    label: Label,
     sensitive: Sensitive,
     out: Out,
+    label: OptionalLabel = None,
     scores: Scores = None,
     positive: Positive = None,
     fairness: Fairness = "demographic_parity",
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
-    threshold: Threshold = 0.5,
+    threshold: OptionalThreshold = None,
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
     min_fairness: MinFairness = 0.95,
@@ -82,6 +100,14 @@ def audit(
     title: Title = None,
     stack: Annotated[bool, typer.Option(help="Say what a fair stack of the models would reach.")] = True,
     chunk_rows: ChunkRows = None,
+    missing: Missing = "error",
+    min_group: MinGroup = 30,
+    reference: Reference = None,
+    baseline: Baseline = None,
+    encoding: Encoding = None,
+    form: Annotated[
+        str, typer.Option("--format", help="Without --label: report, or ll144 (New York City's table besides).")
+    ] = "report",
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
@@ -89,8 +115,12 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
     from fairfrontier._cli.options import AuditOptions, parse_delimiter
+    from fairfrontier._cli.rates import rates_outputs, run_rates, write_rates
+    from fairfrontier.exceptions import InvalidInputError
 
-    check_output(out, OUTPUTS, force=force)
+    check_output(out, OUTPUTS if label is not None else rates_outputs(form), force=force)
+    if label is not None and form != "report":
+        raise InvalidInputError(f"--format {form} is for audits without --label")
     options = AuditOptions(
         file=file,
         label=label,
@@ -107,12 +137,25 @@ def audit(
         delimiter=parse_delimiter(delimiter),
         title=title,
         chunk_rows=chunk_rows,
+        missing=missing,
+        min_group=min_group,
+        reference=tuple(reference or ()),
+        baseline=baseline,
+        encoding=encoding,
     )
+    console = terminal.make_console()
+    if label is None:
+        with terminal.progress_bar(shown=chunk_rows is not None) as progress:
+            summary, decided = run_rates(options, progress=progress)
+        with writing(out) as folder:
+            write_rates(summary, decided, folder, form)
+        terminal.print_rates(console, summary)
+        terminal.print_files(console, out, rates_outputs(form))
+        return
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
     with writing(out) as folder:
         write_results(summary, folder)
-    console = terminal.make_console()
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, OUTPUTS)
 
@@ -142,6 +185,11 @@ def stack(
     ] = 0.5,
     seed: Annotated[int, typer.Option(help="Seed of the split.")] = 0,
     chunk_rows: ChunkRows = None,
+    missing: Missing = "error",
+    min_group: MinGroup = 30,
+    reference: Reference = None,
+    baseline: Baseline = None,
+    encoding: Encoding = None,
     force: Force = False,
 ) -> None:
     """Fit a fair stack of the models on one part of a file and evaluate it on the rest."""
@@ -167,6 +215,11 @@ def stack(
         delimiter=parse_delimiter(delimiter),
         title=title,
         chunk_rows=chunk_rows,
+        missing=missing,
+        min_group=min_group,
+        reference=tuple(reference or ()),
+        baseline=baseline,
+        encoding=encoding,
     )
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary, fitted = run_stack(
@@ -177,6 +230,29 @@ def stack(
     console = terminal.make_console()
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, STACK_OUTPUTS)
+
+
+@app.command()
+def apply(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A stack that `stack` wrote: model.skops.")],
+    file: File,
+    out: Annotated[Path, typer.Option(help="CSV file for score and decision of every row.")],
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to copy beside the score, such as an identifier; repeatable.")
+    ] = None,
+    chunk_rows: Annotated[int | None, typer.Option(help="Rows that are scored at once. Default: about 32 MB.")] = None,
+    force: Force = False,
+) -> None:
+    """Score a new file with a saved stack, by the names of its columns and in the labels of the old file."""
+    check_installed("pyarrow", "skops", extra="cli", purpose="apply")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.apply import run_apply
+
+    folder = out.absolute().parent
+    check_output(folder, (out.name,), force=force)
+    with writing(folder) as scratch:
+        applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
+    terminal.print_applied(terminal.make_console(), applied, out)
 
 
 @app.command()

@@ -1,20 +1,25 @@
 """The command `audit`: read a file, evaluate its models, write the report and the tables behind it."""
 
-import json
+import datetime
+import hashlib
+import importlib.metadata
+import platform
+import shlex
 from pathlib import Path
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._cli.options import AuditOptions
+from fairfrontier._cli.output import command_line
 from fairfrontier._cli.table import AuditTable, open_audit
+from fairfrontier._validation import one_of
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.quantify._weights import Weight
-from fairfrontier.report import Settings, frontier_csv, groups_csv, points_csv, render_html
+from fairfrontier.report import Settings
+from fairfrontier.report._audit import OUTPUTS as OUTPUTS
 from fairfrontier.report._audit import summarise_rows
-from fairfrontier.report._tables import model_rows
-from fairfrontier.report._words import plain
-
-OUTPUTS = ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json")
+from fairfrontier.report._audit import write_results as write_results
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:
@@ -32,7 +37,30 @@ def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None
     weight = options.check()
     with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
         table = open_audit(options, progress)
-        return summarise_rows(table.chunks, settings_of(options, table, weight), stack=stack, in_memory=table.in_memory)
+        settings = settings_of(options, table, weight)
+        summary = summarise_rows(table.chunks, settings, stack=stack, in_memory=table.in_memory)
+    summary["trail"] = trail(options.file, table)
+    return summary
+
+
+def trail(file: Path, table: AuditTable) -> dict[str, Any]:
+    """Return what somebody needs to repeat an audit: command, file, rows and versions."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(2**20):
+            digest.update(block)
+    versions = {"python": platform.python_version()}
+    for package in ("fairfrontier", "numpy", "scipy", "scikit-learn", "pyarrow"):
+        versions[package] = importlib.metadata.version(package)
+    return {
+        "command": shlex.join(["fairfrontier", *command_line()]),
+        "file": file.name,
+        "sha256": digest.hexdigest(),
+        "rows_read": table.n_read,
+        "rows_left_out": table.n_read - table.n_rows,
+        "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "versions": versions,
+    }
 
 
 def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:
@@ -40,34 +68,31 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
     count = len(table.chunks.names)
     return Settings(
         source=options.file.name,
-        label=options.label,
+        label=options.label or "",
         positive=table.labels[1],
         fairness=options.fairness,
         accuracy=options.accuracy,
         sensitive_mode=options.sensitive_mode,
-        threshold=options.threshold,
+        threshold=options.decision_threshold,
         weight=weight,
         min_fairness=options.min_fairness,
         confidence=options.confidence,
+        min_group=options.min_group,
+        reference=dict(_reference(text, table) for text in options.reference),
+        baseline=_baseline(options.baseline, table),
         title=options.title or f"Fairness and accuracy of {count:,} model{'' if count == 1 else 's'}",
         notes=(*notes, *table.notes),
     )
 
 
-def write_results(summary: dict[str, Any], folder: Path) -> None:
-    """Write the report and the tables behind it."""
-    (folder / "report.html").write_text(render_html(summary), encoding="utf-8", errors="replace")
-    (folder / "points.csv").write_text(points_csv(summary), encoding="utf-8", errors="replace", newline="")
-    (folder / "frontier.csv").write_text(frontier_csv(summary), encoding="utf-8", errors="replace", newline="")
-    (folder / "groups.csv").write_text(
-        summary["groups_csv"] or groups_csv(summary), encoding="utf-8", errors="replace", newline=""
-    )
-    machine = {key: summary[key] for key in summary if key not in ("models", "attributes", "frontier", "groups_csv")}
-    machine |= {key: plain(summary[key]) for key in ("recommendation", "overview", "rule")}
-    machine["subject"] = summary["models"]["names"][summary["subject"]]
-    machine["models"] = model_rows(summary)
-    machine["frontier"] = [
-        {key: summary["models"][key][i] for key in ("names", "fairness", "accuracy")}
-        for i in summary["frontier"]["step"]
-    ]
-    (folder / "summary.json").write_text(json.dumps(machine, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+def _reference(text: str, table: AuditTable) -> tuple[str, str]:
+    """Return an attribute and its reference group from a text such as ``sex=Male``."""
+    attribute, equals, group = text.partition("=")
+    if not equals:
+        raise InvalidInputError(f"--reference must be like sex=Male: attribute and group; got {text!r}")
+    one_of(attribute, table.groups, parameter="--reference")
+    return attribute, one_of(group, table.groups[attribute], parameter=f"--reference {attribute}=")
+
+
+def _baseline(name: str | None, table: AuditTable) -> str | None:
+    return None if name is None else one_of(name, table.chunks.names, parameter="--baseline")

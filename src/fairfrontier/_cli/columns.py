@@ -143,8 +143,8 @@ def _no_numbers(table: TableFile, name: str) -> str:
     if example is not None and example[2] >= _NEARLY:
         row, word, _ = example
         raise InvalidInputError(
-            f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are they "
-            "scores? Mend the file, or say with --scores which columns are scores"
+            f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are "
+            "they scores? Mend the file, or say with --scores which columns are scores"
         )
     return "holds text"
 

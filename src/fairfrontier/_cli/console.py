@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from fairfrontier._cli.text import printable
+from fairfrontier._cli.output import printable
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, level
 
@@ -158,6 +158,40 @@ def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
     """Say where the results are."""
     console.print()
     console.print(Text(f"Written to {printable(str(folder), 400)}: {', '.join(names)}."))
+
+
+def print_rates(console: Console, summary: dict[str, Any]) -> None:
+    """Print whom the models of a file without labels select."""
+    table = _table("Submitted models")
+    table.add_column("model", overflow="fold")
+    for column in ("fairness", "lowest ÷ highest rate"):
+        table.add_column(column, justify="right")
+    table.add_column("four fifths")
+    for i in range(min(summary["n_models"], 2 * _ROWS)):
+        cells = [printable(summary["models"]["names"][i]), level(summary["models"]["fairness"][i]), *_ratio(summary, i)]
+        table.add_row(*(Text(cell) for cell in cells))
+    console.print(table)
+    console.print()
+    console.print(sentence(summary["overview"]))
+    console.print(Text(f"Selected: {summary['settings']['rule']}."))
+    for note in summary["notes"]:
+        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
+def print_applied(console: Console, applied: Any, out: Path) -> None:
+    """Say how many rows were scored, whom they select, and what has moved since the stack was fitted."""
+    for name, groups in applied.rates.counts.items():
+        table = _table(printable(name))
+        table.add_column("group", overflow="fold")
+        for column in ("rows", "selected", "rate"):
+            table.add_column(column, justify="right")
+        for group, (selected, rows) in sorted(groups.items()):
+            table.add_row(Text(printable(group)), f"{rows:,}", f"{selected:,}", f"{100 * selected / rows:.1f} %")
+        console.print(table)
+        console.print()
+    for warning in applied.warnings:
+        console.print(Text(f"Warning: {printable(warning, 400)}", style="bold"))
+    console.print(Text(f"{applied.n_rows:,} rows scored. Written to {printable(str(out), 400)}."))
 
 
 def print_datasets(console: Console) -> None:

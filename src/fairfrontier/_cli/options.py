@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from fairfrontier._validation import number, one_of
@@ -10,6 +11,8 @@ from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
 
 _FORMS = "'uniform', 'step:0.8', 'power:2:0.8', 'point:0.9' or a file that `elicit` wrote"
+# What to do with rows that lack a label, a group or a score.
+MISSING = ("error", "drop", "group")
 # The largest numbers that fit into the machine's integers.
 MOST_ROWS, LARGEST_SEED = 2**62, 2**32 - 1
 
@@ -19,34 +22,48 @@ class AuditOptions:
     """The options of `audit` and `stack`, as they were given; `check` says whether they make sense."""
 
     file: Path
-    label: str
+    label: str | None
     sensitive: tuple[str, ...]
     scores: tuple[str, ...] = ()
     positive: str | None = None
     fairness: str = "demographic_parity"
     accuracy: str = "accuracy"
     weight: str = "step:0.8"
-    threshold: float = 0.5
+    threshold: float | None = None
     confidence: float = 0.95
     sensitive_mode: str = "separate"
     min_fairness: float = 0.95
     delimiter: str | None = None
     title: str | None = None
     chunk_rows: int | None = None
+    missing: str = "error"
+    min_group: int = 30
+    reference: tuple[str, ...] = ()
+    baseline: str | None = None
+    encoding: str | None = None
 
     def check(self) -> Weight:
         """Return the weight; raise for a value that no option may have, before the file is read."""
         one_of(self.fairness, MEASURES, parameter="--fairness")
         one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
-        number(self.threshold, parameter="--threshold", low=0.0, high=1.0)
+        if self.threshold is not None:
+            unit = {} if self.label is None else {"low": 0.0, "high": 1.0}
+            number(self.threshold, parameter="--threshold", **unit)
         number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
         number(self.confidence, parameter="--confidence", low=0.0, high=1.0, strict=True)
+        one_of(self.missing, MISSING, parameter="--missing")
+        number(self.min_group, parameter="--min-group", low=0, high=MOST_ROWS)
         if self.chunk_rows is not None:
             number(self.chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
         if self.delimiter is not None and len(self.delimiter) != 1:
             raise InvalidInputError(f"--delimiter must be one character; got {self.delimiter!r}")
         return parse_weight(self.weight)
+
+    @property
+    def decision_threshold(self) -> float:
+        """What scores are compared with, where it is not the median."""
+        return 0.5 if self.threshold is None else self.threshold
 
     @property
     def regression(self) -> bool:
@@ -112,3 +129,23 @@ def _read_weight(path: Path) -> Weight:
 def parse_delimiter(text: str | None) -> str | None:
     """Return the character that a text names; a tab may be written with a backslash."""
     return text if text is None else {"\\t": "\t", "tab": "\t"}.get(text, text)
+
+
+def parse_bands(text: str) -> tuple[str, tuple[float, ...]]:
+    """Return a column and the limits of its bands from a text such as ``age:18,30,45``; without limits it has none.
+
+    Examples
+    --------
+    >>> parse_bands("age:18,30"), parse_bands("sex"), parse_bands("a:b")
+    (('age', (18.0, 30.0)), ('sex', ()), ('a:b', ()))
+    """
+    name, colon, limits = text.rpartition(":")
+    try:
+        numbers = tuple(float(part) for part in limits.split(",")) if colon else ()
+    except ValueError:
+        return text, ()
+    if not numbers:
+        return text, ()
+    if any(not low < high for low, high in pairwise(numbers)):
+        raise InvalidInputError(f"--sensitive {text!r} must have ascending limits; got {limits}")
+    return name, numbers

@@ -1,13 +1,19 @@
-"""Write results into a folder: all of them or none."""
+"""Write results into a folder, all of them or none, and text from files to a terminal, made harmless."""
 
 import os
+import re
 import shutil
+import sys
 import tempfile
+import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from fairfrontier.exceptions import InvalidInputError
+
+# Characters that change the direction of the text around them.
+_BIDI = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def check_output(folder: Path, names: Sequence[str], *, force: bool) -> None:
@@ -61,3 +67,29 @@ def _make(folder: Path) -> list[Path]:
     absent = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     return absent
+
+
+def printable(text: str, limit: int = 48) -> str:
+    """Return text that cannot steer a terminal, shortened.
+
+    Examples
+    --------
+    >>> printable("a\\x1b[31mb")
+    'a�[31mb'
+    """
+    plain = "".join("�" if unicodedata.category(c) in ("Cc", "Cs") else c for c in _BIDI.sub("�", text))
+    return plain if len(plain) <= limit else plain[: limit - 1] + "…"
+
+
+# The arguments of the command that runs, for the record.
+_arguments: list[str] = []
+
+
+def remember_arguments(arguments: Sequence[str]) -> None:
+    """Keep the arguments of the command that runs."""
+    _arguments[:] = arguments
+
+
+def command_line() -> list[str]:
+    """Return the arguments of the command that runs."""
+    return list(_arguments or sys.argv[1:])

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairfrontier._cli.audit import OUTPUTS, settings_of, write_results
+from fairfrontier._cli.audit import OUTPUTS, settings_of, trail, write_results
 from fairfrontier._cli.options import AuditOptions, check_seed
 from fairfrontier._cli.table import open_audit
 from fairfrontier._csv import to_csv
@@ -66,10 +66,33 @@ def run_stack(
             in_memory=table.in_memory,
         )
         if not options.regression:  # predictions in the words of the file
-            fitted.model.classes_ = np.array(table.labels)
+            fitted.model.classes_ = np.array([_value(text) for text in table.labels])
+            fitted.model.group_rates_ = _chosen_rates(fitted)
         bounds = bounds_in_memory(fitted.held_out, fitted.base, settings) if table.in_memory else None
-    choice = _choice(tau, min_fairness)
-    return _stack_summary(fitted, settings, choice, bounds), fitted
+    summary = _stack_summary(fitted, settings, _choice(tau, min_fairness), bounds)
+    summary["trail"] = trail(options.file, table)
+    return summary, fitted
+
+
+def _chosen_rates(fitted: FittedStack) -> dict[str, dict[str, list[int]]]:
+    """Return how many of how many rows of each group the chosen stack selects, where it was evaluated."""
+    return {
+        counts.attribute: {
+            group: [int(counts.selected[0, g]), int(counts.rows[g])] for g, group in enumerate(counts.groups)
+        }
+        for counts in fitted.stack.groups
+    }
+
+
+def _value(text: str) -> str | bool | float:
+    """Return a label as people mean it: a number or a truth value where it reads like one."""
+    if text in ("true", "false"):
+        return text == "true"
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    return int(value) if value.is_integer() else value
 
 
 def _choice(tau: float | None, min_fairness: float | None) -> str:

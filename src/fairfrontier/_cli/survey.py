@@ -34,8 +34,8 @@ class Survey:
         The same for each sensitive attribute.
     combinations : set of tuple of str
         The combinations of groups.
-    missing : dict of str to int
-        The first row without a value, for each column of labels or groups that has one.
+    missing : dict of str to (int, int)
+        The first row without a value, and how many there are, for each column of labels or groups that has one.
     low, high : ndarray of shape (k,)
         The smallest and the largest finite value of each column of scores.
     no_score : ndarray of shape (k,)
@@ -50,7 +50,7 @@ class Survey:
     labels: dict[str, int]
     groups: dict[str, dict[str, int]]
     combinations: set[tuple[str, ...]]
-    missing: dict[str, int]
+    missing: dict[str, tuple[int, int]]
     low: FloatArray
     high: FloatArray
     no_score: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Survey:
             _added(self.labels, other.labels),
             {name: _added(groups, other.groups[name]) for name, groups in self.groups.items()},
             self.combinations | other.combinations,
-            other.missing | self.missing,
+            _earliest(self.missing, other.missing),
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             np.minimum(self.no_score, other.no_score),
@@ -81,6 +81,15 @@ class Survey:
         return np.asarray(self.only_01 & ((none_a & all_b) | (all_a & none_b)))
 
 
+def _earliest(first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
+    """Return the first row without a value and the number of such rows, of two parts together."""
+    both = dict(second)
+    for name, (row, count) in first.items():
+        other = second.get(name, (row, 0))
+        both[name] = min(row, other[0]), count + other[1]
+    return both
+
+
 def _added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     both = {key: first.get(key, 0) + second.get(key, 0) for key in (*first, *second)}
     if len(both) > _MOST_VALUES:
@@ -92,16 +101,18 @@ def _added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
 class Surveyor:
     """The function from rows as they stand in the file to their survey."""
 
-    label: str
+    label: str | None
     regression: bool
 
     def __call__(self, rows: Rows) -> Survey:
-        missing: dict[str, int] = {}
+        missing: dict[str, tuple[int, int]] = {}
         labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
-        if self.regression:
+        if self.label is None:
+            pass
+        elif self.regression:
             unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
             if len(unknown):
-                missing[self.label] = int(rows.row[unknown[0]])
+                missing[self.label] = int(rows.row[unknown[0]]), len(unknown)
         else:
             texts, of_label = as_text(np.asarray(rows.y), is_label=True)
             labels = _counted(texts, of_label, rows, missing, self.label)
@@ -143,11 +154,13 @@ def label_text(value: Any) -> str:
         return text
 
 
-def _counted(texts: list[str], codes: IntArray, rows: Rows, missing: dict[str, int], name: str) -> dict[str, int]:
+def _counted(
+    texts: list[str], codes: IntArray, rows: Rows, missing: dict[str, tuple[int, int]], name: str
+) -> dict[str, int]:
     """Return how many rows have each value, and note the first that has none."""
     counts = np.bincount(codes + 1, minlength=len(texts) + 1).tolist()
     if counts[0]:
-        missing[name] = int(rows.row[int(np.argmax(codes < 0))])
+        missing[name] = int(rows.row[int(np.argmax(codes < 0))]), counts[0]
     return dict(zip(texts, counts[1:], strict=True))
 
 

@@ -14,7 +14,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
 from fairfrontier.chunks._tables import TableFile, open_stream, open_table
-from fairfrontier.exceptions import DataFileError, InvalidInputError
+from fairfrontier.exceptions import DataFileError, FairFrontierError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
 # Columns that are read at once where all rows are read at once: few enough not to hold the file twice.
@@ -75,7 +75,8 @@ class Columns:
         return Rows.validated(
             read(self.label),
             scores.T,
-            {name: read(name) for name in self.sensitive},
+            {name: read(name) for name in self.sensitive} or None,
+            needs_attributes=bool(self.sensitive),
             sample_weight=read(self.sample_weight),
             fold=read(self.fold),
             names=self.scores,
@@ -264,11 +265,12 @@ def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[
         return result
     # As a double: compared with a plain float, single precision would round the threshold.
     threshold = np.float64(threshold)
-    moved = np.nonzero((result > threshold) != (numbers > threshold))
-    for where in zip(*moved, strict=True):
-        toward = np.float32(np.inf if numbers[where] > threshold else -np.inf)
-        while (result[where] > threshold) != (numbers[where] > threshold):
-            result[where] = np.nextafter(result[where], toward)
+    # One column after the other, which stays in the processor's cache.
+    for new, old in [(result, numbers)] if numbers.ndim == 1 else zip(result.T, numbers.T, strict=True):
+        for row in np.flatnonzero((new > threshold) != (old > threshold)):
+            toward = np.float32(np.inf if old[row] > threshold else -np.inf)
+            while (new[row] > threshold) != (old[row] > threshold):
+                new[row] = np.nextafter(new[row], toward)
     return result
 
 
@@ -356,12 +358,15 @@ def _reader(
         while True:
             try:
                 batch, done = next(batches, (None, 1.0))
+                rows = None if batch is None else columns.rows(batch, first_row)
+            except FairFrontierError:
+                raise
             except (arrow.ArrowException, EOFError, OSError) as error:
                 raise table.damaged(error, first_row) from None
-            if batch is None:
+            if rows is None:
                 break
-            yield columns.rows(batch, first_row), done
-            first_row += batch.num_rows
+            yield rows, done
+            first_row += len(rows)
         _check_unchanged(table.path, before)
 
     return open_chunks

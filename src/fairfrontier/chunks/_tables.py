@@ -140,10 +140,11 @@ def _open_csv(file: Path, delimiter: str | None, encoding: str | None, magic: by
     except (OSError, EOFError) as error:
         raise _damaged(file, "CSV", error) from None
     try:
-        with open_stream(file, found) as (stream, _):
-            with csv.open_csv(stream, *found.options(csv), found.converting(csv)) as source:
-                schema = source.schema
-                head = next(iter(source), None)
+        with (
+            open_stream(file, found) as (stream, _),
+            csv.open_csv(stream, *found.options(csv), found.converting(csv)) as source,
+        ):
+            schema, head = source.schema, next(iter(source), None)
     except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
         raise _damaged(file, "CSV", error) from None
     rows = arrow.Table.from_batches([] if head is None else [head], schema)
@@ -186,7 +187,7 @@ def _guessed(
     elif delimiter not in header and _delimiter(header) != ",":
         found = _delimiter(header)
         raise DataFileError(
-            f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass the right delimiter, or none"
+            f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass that delimiter, or none"
         )
     decimal_point = _decimal_point(lines[1:], delimiter)
     if decimal_point != ".":

@@ -40,22 +40,13 @@ def render_html(summary: dict[str, Any]) -> str:
     >>> page[:15], "<b>" in page
     ('<!doctype html>', False)
     """
-    jinja2 = require("jinja2", extra="report", purpose="report.html")
-    markup = require("markupsafe", extra="report", purpose="report.html").Markup
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(_template),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(accuracy=accuracy, level=level, percent=percent, plain=plain, p_value=p_value)
+    environment, markup = _environment()
     style = _template("report.css")
     library = (_FOLDER / "vendor" / "d3.min.js").read_text(encoding="utf-8")
     script = "\n".join(_template(name) for name in _SCRIPTS)
     impact = []
     if not summary["regression"]:
-        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, summary["subject"])]
+        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, [summary["subject"]])]
     page: str = environment.get_template("report.html").render(
         summary=summary,
         policy=_policy([library, script], style),
@@ -71,6 +62,43 @@ def render_html(summary: dict[str, Any]) -> str:
         licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),
     )
     return page
+
+
+def render_rates(summary: dict[str, Any], *, most: int = 20) -> str:
+    """Render a summary without labels as a page without scripts, with the groups of `most` models at the most."""
+    environment, markup = _environment()
+    style = _template("report.css")
+    chosen = list(dict.fromkeys([summary["subject"], *range(summary["n_models"])]))[:most]
+    tables = [
+        {
+            "name": summary["models"]["names"][i],
+            "rows": [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, [i])],
+        }
+        for i in chosen
+    ]
+    page: str = environment.get_template("rates.html").render(
+        summary=summary,
+        policy=_policy([], style),
+        style=markup(style),
+        verdicts=VERDICTS,
+        impact_of=tables,
+    )
+    return page
+
+
+def _environment() -> tuple[Any, Any]:
+    """Return the templates' environment, and what marks text as markup."""
+    jinja2 = require("jinja2", extra="report", purpose="report.html")
+    markup = require("markupsafe", extra="report", purpose="report.html").Markup
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(accuracy=accuracy, level=level, percent=percent, plain=plain, p_value=p_value)
+    return environment, markup
 
 
 def _most_accurate(summary: dict[str, Any]) -> list[int]:
@@ -92,7 +120,7 @@ def embedded_json(value: Any) -> str:
 
 
 def _policy(scripts: list[str], style: str) -> str:
-    allowed = " ".join(_hash(script) for script in scripts)
+    allowed = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; base-uri 'none'; "
         "form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"

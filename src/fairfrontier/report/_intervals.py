@@ -18,7 +18,7 @@ from fairfrontier.report._evaluate import Evaluation, GroupCounts
 # Models that are resampled at the most: the nearest to the frontier.
 MAX_MODELS = 60
 # Resampled rows × models, over all resamples, at the most; then there are fewer resamples.
-_BUDGET = 4e9
+_BUDGET = 1.5e9
 # Distance from the frontier, in standard errors, that no resample bridges.
 _FAR = 5.0
 # Below this many rows a resample may miss a group; exponential weights never do.

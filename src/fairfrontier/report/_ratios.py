@@ -92,8 +92,9 @@ def _score(ratio: FloatArray, x1: FloatArray, n1: FloatArray, x2: FloatArray, n2
         # The smaller root, without the cancellation of b − √…
         p1 = 2 * ratio * (x1 + x2) / (b + np.sqrt(np.maximum(b * b - 4 * ratio * total * (x1 + x2), 0.0)))
         p2 = p1 / ratio
-        statistic = (x1 - n1 * p1) ** 2 / (n1 * p1 * (1 - p1)) + (x2 - n2 * p2) ** 2 / (n2 * p2 * (1 - p2))
-    return np.where(np.isnan(statistic), 0.0, statistic)
+        terms = [(x - n * p) ** 2 / (n * p * (1 - p)) for x, n, p in ((x1, n1, p1), (x2, n2, p2))]
+    # 0/0 where a share is 0 or 1 and so is its estimate: it fits without any error.
+    return sum((np.where(np.isnan(term), 0.0, term) for term in terms), np.zeros_like(x1))
 
 
 def proportion_test(hits: Any, n: Any, other_hits: Any, other_n: Any) -> FloatArray:
@@ -177,7 +178,8 @@ def worst_ratios(selected: FloatArray, rows: FloatArray, judged: NDArray[np.bool
     nobody = np.isnan(ratio)
     low, high = np.where(nobody, np.nan, low), np.where(nobody, np.nan, high)
     can_judge = judged.sum() >= 2
-    return WorstRatios(lowest, highest, ratio, low, high, [_verdict(*ends, can_judge) for ends in zip(low, high)])
+    verdicts = [_verdict(*ends, can_judge) for ends in zip(low, high, strict=True)]
+    return WorstRatios(lowest, highest, ratio, low, high, verdicts)
 
 
 def _verdict(low: float, high: float, can_judge: bool) -> str:
@@ -189,7 +191,7 @@ def _verdict(low: float, high: float, can_judge: bool) -> str:
 
 
 def _closest_pairs(selected: FloatArray, rows: FloatArray, where: IntArray) -> tuple[IntArray, IntArray]:
-    """Return, for each model, the ordered pairs of groups that decide its interval, by an approximation of their ends."""
+    """Return, for each model, the ordered pairs of groups that decide its interval, by an approximation."""
     first, second = (index.ravel() for index in np.meshgrid(where, where, indexing="ij"))
     first, second = first[(different := first != second)], second[different]
     if len(first) <= 2 * _PAIRS:

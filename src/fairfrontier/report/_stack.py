@@ -24,7 +24,7 @@ FAMILY = "fair stack"
 MIN_ROWS = 200
 # Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
 MAX_MODELS = 500
-_TRIAL_SCORES = 2**23
+_TRIAL_SCORES = 2**22
 # With more models than this a trial tunes one ridge for all families.
 _MANY = 100
 # Scores that are converted to double precision at once.
@@ -112,7 +112,8 @@ class KeepGroups:
         for name, large in self.groups.items():
             values = rows.sensitive[name]
             keep &= np.fromiter((str(value) in large for value in values), dtype=bool, count=len(values))
-        return rows.take(np.flatnonzero(keep))
+        # Without the cells of the table, which would still have the groups that are gone.
+        return replace(rows.take(np.flatnonzero(keep)), _cells={})
 
 
 def large_groups(base: Evaluation) -> dict[str, frozenset[str]]:
@@ -274,13 +275,15 @@ def fit_on_part(
     n_rows: int,
     in_memory: bool,
 ) -> FittedStack:
-    """Fit a stack on one part of `n_rows` rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
+    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
     parts = int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
     base = evaluate_chunks(test, **settings.measures())
     train = dealt.map(KeepParts(parts, PARTS))
-    small = large_groups(base) if settings.sensitive_mode == "separate" else {}
+    # Whether a group is large enough all rows say, and not those that happen to be held out.
+    separate = settings.sensitive_mode == "separate"
+    small = large_groups(evaluate_chunks(dealt, **settings.measures())) if separate else {}
     train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
     model = new_stack(settings, chunks.names).fit_chunks(train)
     if tau is not None:

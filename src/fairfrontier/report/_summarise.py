@@ -15,7 +15,7 @@ from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
-from fairfrontier.report._ratios import worst_ratios
+from fairfrontier.report._ratios import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview, recommendation, rule_sentence
 
@@ -150,6 +150,7 @@ def summarise(
         "settings": _settings(settings, points),
         "regression": ACCURACY_MEASURES[settings.accuracy].regression,
         "notes": list(settings.notes),
+        "trail": None,
         "n_rows": base.n_rows,
         "n_models": len(base.points) - 1,
         "families": families,
@@ -160,7 +161,12 @@ def summarise(
             "fairness": points.fairness.tolist(),
             "accuracy": points.accuracy.tolist(),
         },
-        "attributes": [_attribute(counts, points, base, settings) for counts in groups],
+        "attributes": [
+            attribute_summary(
+                counts, points.attribute_fairness[counts.attribute].tolist(), len(base.points) - 1, settings
+            )
+            for counts in groups
+        ],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
             "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
@@ -219,18 +225,17 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
     notes = []
     counts = groups[0]
     n_models = len(base.points) - 1
-    selected, positives = counts.true_selected.sum(axis=1), counts.positives.sum()
-    negatives = counts.rows.sum() - positives
-    inverted = [
-        base.points.names[i]
-        for i in range(n_models)
-        if selected[i] * negatives < counts.false_selected[i].sum() * positives
-    ]
+    positives, negatives = counts.positives.sum(), (counts.rows - counts.positives).sum()
+    hits, alarms = counts.true_selected.sum(axis=1)[:n_models], counts.false_selected.sum(axis=1)[:n_models]
+    worse = (hits * negatives < alarms * positives) & (proportion_test(hits, positives, alarms, negatives) < 0.001)
+    inverted = [base.points.names[i] for i in np.flatnonzero(worse)]
     if inverted:
+        named = f"{', '.join(inverted[:3])}{', …' if len(inverted) > 3 else ''}"
+        many = 2 * len(inverted) >= n_models
+        asked = f"Is {settings.positive!r} really the positive value?" if many else "Do their scores run the wrong way?"
         notes.append(
-            f"{len(inverted)} of {n_models} models select rows with the positive label ({settings.positive}) less often "
-            f"than the others ({', '.join(inverted[:3])}{', …' if len(inverted) > 3 else ''}). Is {settings.positive!r} "
-            "really the positive value? (--positive)"
+            f"Worse than chance: {len(inverted)} of {n_models} models select rows with the positive label "
+            f"({settings.positive}) less often than the others: {named}. {asked}"
         )
     shares = counts.selected.sum(axis=1) / counts.rows.sum()
     names = [*base.points.names, *(f"point {i + 1} of the fair stack" for i in range(len(shares) - len(base.points)))]
@@ -251,8 +256,8 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
             )
         elif small:
             notes.append(
-                f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is no "
-                "verdict; fairness compares all of its groups. (--min-group)"
+                f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is "
+                "no verdict; fairness compares all of its groups. (--min-group)"
             )
     return notes
 
@@ -319,18 +324,19 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
     return families, of_model
 
 
-def _attribute(counts: GroupCounts, points: TradeoffPoints, base: Evaluation, settings: Settings) -> dict[str, Any]:
+def attribute_summary(counts: GroupCounts, fairness: list[float], n_models: int, settings: Settings) -> dict[str, Any]:
+    """Return the groups of one attribute, what every model does to them, and the worst ratio of submitted models."""
     of_groups = zip(counts.groups, _numbers(counts.rows), _numbers(counts.positives), counts.judged, strict=True)
     return {
         "name": counts.attribute,
-        "fairness": points.attribute_fairness[counts.attribute].tolist(),
+        "fairness": fairness,
         "groups": [
             {"name": name, "rows": rows, "positives": positives, "judged": bool(judged)}
             for name, rows, positives, judged in of_groups
         ],
         "true_selected": _numbers(counts.true_selected),
         "false_selected": _numbers(counts.false_selected),
-        "worst": None if settings.regression else _worst(counts, len(base.points) - 1, settings.confidence),
+        "worst": None if settings.regression else _worst(counts, n_models, settings.confidence),
     }
 
 

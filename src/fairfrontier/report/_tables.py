@@ -1,5 +1,6 @@
 """The tables behind a report, as CSV that a spreadsheet shows and never runs."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -108,70 +109,89 @@ GROUP_COLUMNS = (
 )
 
 
-def group_rows(summary: dict[str, Any], model: int) -> list[list[Any]]:
-    """Return one line per group of a model, in the order of `GROUP_COLUMNS`.
+def group_rows(summary: dict[str, Any], models: Sequence[int]) -> list[list[Any]]:
+    """Return one line per model and group, in the order of `GROUP_COLUMNS`.
 
     Each group is compared with the reference group, or else with the judged group that has the highest rate. The
     shortfall is the number of persons who would be selected besides, if the group had the rate of that group.
     """
+    parts = [_attribute_rows(summary, attribute, list(models)) for attribute in summary["attributes"]]
+    return [row for of_model in zip(*parts, strict=True) for rows in of_model for row in rows]
+
+
+def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: list[int]) -> list[list[list[Any]]]:
+    """Return the lines of one attribute, for each model those of its groups."""
+    groups, confidence = attribute["groups"], summary["settings"]["confidence"]
+    shape = -1, len(groups)
+    hits = np.array(attribute["true_selected"], dtype=np.float64).reshape(shape)[models]
+    alarms = np.array(attribute["false_selected"], dtype=np.float64).reshape(shape)[models]
+    rows = np.array([group["rows"] for group in groups], dtype=np.float64)
+    positives = np.array([group["positives"] for group in groups], dtype=np.float64)
+    selected = hits + alarms
+    rates = selected / rows
+    other = _compared_with(summary, attribute, rates)
+    index = np.arange(len(models))
+    counts = selected, rows, selected[index, other][:, None], rows[other][:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = rates / rates[index, other][:, None]
+        columns = [
+            _whole(selected),
+            rates,
+            *wilson(selected, rows, confidence),
+            hits / positives,
+            alarms / (rows - positives),
+        ]
+    compared = [ratio, *ratio_interval(*counts, confidence), proportion_test(*counts)]
+    shortfall = np.maximum(0.0, rows * rates[index, other][:, None] - selected)
+    itself = np.arange(len(groups)) == other[:, None]
+    for values in compared[1:]:
+        values[itself | (rates[index, other] == 0)[:, None]] = np.nan
+    before = [_cells(values) for values in columns]
+    after = [_cells(values) for values in (*compared, shortfall)]
+    names = [group["name"] for group in groups]
     result = []
-    confidence = summary["settings"]["confidence"]
-    for attribute in summary["attributes"]:
-        groups, width = attribute["groups"], len(attribute["groups"])
-        part = slice(model * width, (model + 1) * width)
-        true_selected = np.array(attribute["true_selected"][part], dtype=np.float64)
-        selected = true_selected + np.array(attribute["false_selected"][part], dtype=np.float64)
-        rows = np.array([group["rows"] for group in groups], dtype=np.float64)
-        positives = np.array([group["positives"] for group in groups], dtype=np.float64)
-        rates = selected / rows
-        other = _compared_with(summary, attribute, rates)
-        low, high = wilson(selected, rows, confidence)
-        counts = selected, rows, selected[other], rows[other]
-        ratio_low, ratio_high = ratio_interval(*counts, confidence)
-        p_value = proportion_test(*counts)
-        for g, group in enumerate(groups):
-            compared = g != other and rates[other] > 0
-            result.append(
+    for i, model in enumerate(models):
+        start = [summary["models"]["names"][model], attribute["name"]]
+        result.append(
+            [
                 [
-                    summary["models"]["names"][model],
-                    attribute["name"],
-                    group["name"],
+                    *start,
+                    names[g],
                     group["rows"],
                     group["positives"],
-                    _whole(selected[g]),
-                    rates[g],
-                    low[g],
-                    high[g],
-                    true_selected[g] / positives[g] if positives[g] else None,
-                    (selected[g] - true_selected[g]) / (rows[g] - positives[g]) if rows[g] > positives[g] else None,
+                    *(values[i][g] for values in before),
                     group["judged"],
-                    groups[other]["name"],
-                    rates[g] / rates[other] if rates[other] > 0 else None,
-                    _finite(ratio_low[g]) if compared else None,
-                    _finite(ratio_high[g]) if compared else None,
-                    _finite(p_value[g]) if compared else None,
-                    max(0.0, rows[g] * rates[other] - selected[g]),
+                    names[other[i]],
+                    *(values[i][g] for values in after),
                 ]
-            )
+                for g, group in enumerate(groups)
+            ]
+        )
     return result
 
 
-def _compared_with(summary: dict[str, Any], attribute: dict[str, Any], rates: Any) -> int:
-    """Return the group that the others of an attribute are compared with."""
+def _cells(values: Any) -> list[list[Any]]:
+    """Return numbers as nested lists, None where one is not finite."""
+    found = np.asarray(values).astype(object)
+    found[~np.isfinite(np.asarray(values, dtype=np.float64))] = None
+    nested: list[list[Any]] = found.tolist()
+    return nested
+
+
+def _compared_with(summary: dict[str, Any], attribute: dict[str, Any], rates: Any) -> Any:
+    """Return, for each model, the group that the others of an attribute are compared with."""
     names = [group["name"] for group in attribute["groups"]]
     reference = summary["settings"]["reference"].get(attribute["name"])
     if reference is not None:
-        return names.index(reference)
+        return np.full(len(rates), names.index(reference))
     judged = np.array([group["judged"] for group in attribute["groups"]])
-    return int(np.argmax(np.where(judged, rates, -1.0) if judged.any() else rates))
+    return np.argmax(np.where(judged | ~judged.any(), rates, -1.0), axis=1)
 
 
-def _whole(value: float) -> int | float:
-    return int(value) if float(value).is_integer() else float(value)
-
-
-def _finite(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+def _whole(values: Any) -> Any:
+    """Return integers where all values are whole."""
+    rounded = np.rint(values)
+    return rounded.astype(np.int64) if np.array_equal(rounded, values) else values
 
 
 def groups_csv(summary: dict[str, Any]) -> str:
@@ -184,4 +204,4 @@ def groups_csv(summary: dict[str, Any]) -> str:
                 for group, rate in zip(attribute["groups"], _rates(summary, attribute, i), strict=True):
                     rows.append([summary["models"]["names"][i], attribute["name"], group["name"], group["rows"], rate])
         return to_csv(header, rows)
-    return to_csv(GROUP_COLUMNS, [row for i in range(summary["n_models"]) for row in group_rows(summary, i)])
+    return to_csv(GROUP_COLUMNS, group_rows(summary, range(summary["n_models"])))

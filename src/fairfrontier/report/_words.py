@@ -178,9 +178,10 @@ def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
     pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
     pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
     ends = f" ({confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])})"
+    here = "below" if rule["ratio"] < 0.8 else "above"
     said = {
         "above": " meets the four-fifths rule.",
         "below": " is below four fifths.",
-        "cannot tell": f" is {'below' if rule['ratio'] < 0.8 else 'above'} four fifths here, but so few rows cannot tell.",
+        "cannot tell": f" is {here} four fifths here, but so few rows cannot tell.",
     }
     return [*pieces, text(ends), text(said[rule["verdict"]])]
