@@ -120,6 +120,10 @@ def fit_squared(
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
+    if validation is not None and kind == "signed":
+        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
+        growth = statistics.weight / float(np.mean([train.weight for train in validation.train]))
+        alpha, debias = growth * alpha, None if debias is None else growth * debias
     factor = RidgeFactor(statistics.take(used), scale[used], debias)
     solution = factor.at(alpha)
     full = _widen_solution(solution, used, len(scale))
