@@ -165,13 +165,13 @@ class TestRequests:
 
 
 class TestTheConstantModel:
-    def test_useless_models_give_it(self):
-        rng = np.random.default_rng(0)
-        H, y, group = rng.random((1000, 3)), rng.random(1000) < 0.2, rng.integers(0, 2, 1000)
-        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group).select(0.99)
-        assert model.selection_.kind == "constant"
-        assert not model.predict(H).any()
-        assert "the constant model decides everybody alike" in str(model.selection_)
+    def test_useless_models_are_not_worse_than_it(self):
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            H, y, group = rng.random((1000, 3)), rng.random(1000) < 0.4, rng.integers(0, 2, 1000)
+            model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group).select(0.99)
+            # Labels of new rows are independent of everything too: to accept fewer is to be right more often.
+            assert model.predict(rng.random((5000, 3))).mean() < 0.15
 
     def test_nothing_but_the_constant_is_fair(self):
         """The only model is the attribute itself: every stack of it is unfair or constant."""
@@ -179,6 +179,7 @@ class TestTheConstantModel:
         model = FairStacksClassifier(alpha=1.0).fit(group[:, None], group, sensitive_features=group).select(0.9)
         assert model.selection_.kind == "constant"
         assert fairness(model.predict(group[:, None]), group) == 1.0
+        assert "the constant model decides everybody alike" in str(model.selection_)
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_other_losses(self, loss):

@@ -110,8 +110,8 @@ def default_learners(random_state: int = 0) -> list[tuple[str, Any]]:
 def fit_classifier(learner: Any, X: Any, codes: IntArray, sample_weight: FloatArray | None = None) -> Any:
     """Return a clone of a classifier fitted to classes `codes`."""
     model = clone(learner)
-    # The order of a sum depends on the number of threads, and with it the last bits of the model; and of models as small
-    # as these, several at a time, threads would mostly wait for one another.
+    # The order of a sum depends on the number of threads, and with it the last bits of the model; and for models as
+    # small as these, several at a time, threads would mostly wait for one another.
     # These pipelines are our own: weights go to their last step whatever the user's routing of metadata is.
     with threadpool_limits(limits=1), config_context(enable_metadata_routing=False):
         if sample_weight is None:

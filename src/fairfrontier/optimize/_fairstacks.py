@@ -78,9 +78,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         As in `select`: the operating point may randomise between neighbours.
     group_models : "auto", bool or None
         Whether models of the attribute, fitted to it in the same folds from the same features, join unfitted estimators
-        (``group/…`` in `names_`): the direction in which scores are debiased is then the better. "auto": with the squared
-        loss, the signed path and a measure by name, unless there is such a model among the estimators. They need no
-        attribute at prediction.
+        (``group/…`` in `names_`): the direction in which scores are debiased is then the better. "auto": with the
+        squared loss, the signed path and a measure by name, unless there is such a model among the estimators. They
+        need no attribute at prediction.
 
     Attributes
     ----------

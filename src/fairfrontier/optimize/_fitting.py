@@ -93,9 +93,10 @@ def fit_squared(
     path are shrunk towards these models.
     """
     tuning: Tuning | None = None
-    if data.folds is not None:
+    validation = None if data.folds is None else CrossValidation(data)
+    if validation is not None:
         tuning = tune(
-            CrossValidation(data),
+            validation,
             alphas=alphas,
             family_of=family_of,
             family_scales=family_scales,
@@ -110,6 +111,10 @@ def fit_squared(
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
     debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
+    if validation is not None and kind == "signed":
+        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
+        growth = statistics.weight / float(np.mean([train.weight for train in validation.train]))
+        alpha, debias = growth * alpha, None if debias is None else growth * debias
     of_group = None if group is None or kind == "paper" else group[used]
     factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
     solution = factor.at(alpha)

@@ -23,8 +23,8 @@ Evaluate = Callable[[FloatArray], TradeoffPoints]
 _SCAN = np.geomspace(0.01, 4.0, 36)
 # Positions between the two ends at which the path is known in detail.
 _NODES = 61
-# Standard errors of a bias beyond which it counts as past fair.
-_PAST = 2.0
+# Standard errors of a bias beyond which it counts as past fair: it is compared with that of other rows, which errs too.
+_PAST = 2.5
 # Rounds of corrections of several contrasts, and how far the path goes beyond the correction found.
 _ROUNDS, _BEYOND = 12, 1.25
 # Movement of the scores, relative to their distance from the threshold, over which a response is measured.
