@@ -249,8 +249,8 @@ PAGE = """# Coverage by simulation
 Written by `examples/simulate_coverage.py`: nominal level 95 %, demographic parity, 80 % step weight. The rows come from
 known distributions, a new one for every test set, and the truth is the population's, in closed form. The methods were
 chosen among many variants by simulations of these kinds on other populations: no figure of this table had a part in
-it. The term for kinks in `fauc_interval` was added later, after the populations of the last section; on these test sets
-it leaves the middle of an interval where it was and makes none shorter.
+it. The term for kinks in `fauc_interval` was added later, because of populations like those of the last section. It
+makes intervals longer at both ends.
 
 - `few`: 8 models far apart.
 - `close`: models near the best one, which differ in their treatment of the groups.
