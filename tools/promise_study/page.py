@@ -21,19 +21,21 @@ _SETTING = ("name", "track", "measure", "rows", "draw", "constant", "unconstrain
 _INTRODUCTION = """\
 # The point you ask for is the point you get
 
-{records:,} draws ({least} to {most} of each setting) from {names}; the
-attribute among the features or not, demographic parity and equal opportunity (Adult's race has five groups). A quarter of each data set trained a fixed set of base models; the other three quarters are the *population*. Rows are
-drawn from it with replacement, and what is delivered is computed on all of it: the population is the distribution
-itself, so that a miss is a miss and not the noise of a test set. A method *misses* if the fairness of its decisions (of
-their probabilities, where it randomises) is below what was asked.
+{records:,} draws ({least} to {most} of each setting) from {names}; the attribute among the features or not,
+demographic parity and equal opportunity (Adult's race has five groups). A quarter of each data set trained a fixed
+set of base models; the other three quarters are the *population*. Rows are drawn from it with replacement, and what
+is delivered is computed on all of it: the population is the distribution itself, so that a miss is a miss and not the
+noise of a test set. A method *misses* if the fairness of its decisions (of their probabilities, where it randomises)
+is below what was asked.
 
 *Guaranteed*: {fit:.0%} of the rows fit the path and {calibration:.0%} show that it is fair, with confidence
-{confidence:g}; *cross-fitted* shows it on out-of-fold decisions of all rows, and is approximate. A promise that cannot
-be made is no answer, and no miss: a method that seldom answers seldom misses, so that both shares stand side by side,
-and accuracies are over a method's own answers. *Hindsight* is the most accurate place of the path of all rows, or the constant
-model, that is fair enough in the population. The rivals get all rows: ThresholdOptimizer, OxonFair and error-parity
-post-process the unconstrained stack and see the group at prediction; ExponentiatedGradient fits logistic regressions to
-the base models' scores, and half of the allowed difference is its bound, which is on the distance to all rows.
+{confidence:g}; *cross-fitted* shows it on out-of-fold decisions of all rows, and is approximate. A promise that
+cannot be made is no answer, and no miss: a method that seldom answers seldom misses, so that both shares stand side
+by side, and accuracies are over a method's own answers. *Hindsight* is the most accurate place of the path of all
+rows, or the constant model, that is fair enough in the population. The rivals get all rows: ThresholdOptimizer,
+OxonFair and error-parity post-process the unconstrained stack and see the group at prediction; ExponentiatedGradient
+fits logistic regressions to the base models' scores, and half of the allowed difference is its bound, which is on the
+distance to all rows.
 
 {refused} draws lacked a group and were refused.
 """
@@ -114,19 +116,20 @@ def _claims_of_promise(answers: list[Answer], name: str) -> list[str]:
     given = [answer for some in asked_so for answer in some if answer["status"] == "ok"]
     missed = sum(answer["fairness"] < answer["asked"] for answer in given)
     all_draws = sum(map(len, asked_so))
-    lines = [
+    said = (
         f"| {name}: misses ≤ {1 - CONFIDENCE:.0%} + {_ERRORS:g} standard errors in every setting | "
         f"{sum(value > 0 for value in over)} of {len(over)} settings above (about {0.023 * len(over):.0f} would be by "
-        f"chance at the level), with {min(map(len, asked_so))} draws or more of each; {missed} missed of {len(given):,} "
-        f"promises made in {all_draws:,} draws |"
-    ]
+        f"chance at the level), with {min(map(len, asked_so))} draws or more of each; {missed} missed of "
+        f"{len(given):,} promises made in {all_draws:,} draws |"
+    )
+    lines = [said]
     for rows, limit in ((5_000, 0.005), (12_000, 0.002)):
         some, of_rows = _answered(answers, name, rows), _asked_so(answers, name, rows)
         if of_rows:
             cost = f"{-np.mean([_cost(answer) for answer in some]):.4f}" if some else "no promise"
             lines.append(
-                f"| {name}: within {limit} of hindsight at {rows:,} rows | {cost}, in {len(some)} of {len(of_rows)} draws "
-                "with a promise |"
+                f"| {name}: within {limit} of hindsight at {rows:,} rows | {cost}, in {len(some)} of {len(of_rows)} "
+                "draws with a promise |"
             )
     return lines
 
