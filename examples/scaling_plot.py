@@ -17,8 +17,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fairfrontier.chunks import iterable_chunks
 from fairfrontier import StackStatistics
+from fairfrontier.chunks import iterable_chunks
 
 ROWS = (10**4, 10**5, 10**6, 10**7)
 MODELS = (4, 12, 40, 120, 400, 1200, 4000)
