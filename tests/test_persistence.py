@@ -1,7 +1,9 @@
 """Saving and loading: what comes back is the same, and nothing of a file is ever run."""
 
+import json
 import pickle
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
+
+# Written by earlier versions.
+SAVED = Path(__file__).parent / "saved"
 
 
 @pytest.fixture(scope="module")
@@ -109,3 +114,44 @@ def test_a_crafted_schema_is_refused(schema, tmp_path):
         archive.writestr("schema.json", schema)
     with pytest.raises(InvalidInputError, match="path must be a file written by save"):
         ff.load(path)
+
+
+class TestFilesOfOtherVersions:
+    """Files name types by the package alone; those of 0.1.0, which name its modules, are still read."""
+
+    def rows(self):
+        rng = np.random.default_rng(0)
+        sex = rng.integers(0, 2, 200)
+        X = rng.normal(0, 1, (200, 3)) + sex[:, None] * [0.5, 0, 0]
+        return X, (X[:, 0] + X[:, 1] + rng.normal(0, 1, 200) > 0).astype(int), sex
+
+    def test_a_stack_of_the_first_version(self):
+        X, y, sex = self.rows()
+        model = ff.load(SAVED / "stack-0.1.0.skops")
+        assert model.predict(X[:10]).tolist() == [0, 1, 0, 0, 0, 1, 1, 1, 0, 0]
+        np.testing.assert_allclose(model.weights_, [0.0817976, 0.06148445], atol=1e-8)
+        assert "FairStacksClassifier" in repr(model)
+        assert len(model.points(X, y, sensitive_features=sex)) == 6
+
+    def test_a_mixture_of_the_first_version(self):
+        X, _, _ = self.rows()
+        mixture = ff.load(SAVED / "mixture-0.1.0.skops")
+        assert mixture.predict(X[:10], ids=range(10)).tolist() == [1, 1, 1, 0, 0, 1, 1, 1, 1, 0]
+
+    def test_files_name_no_module_of_ours(self, tmp_path):
+        X, y, sex = self.rows()
+        model = ff.FairStacksClassifier(alpha=1.0).fit(X, y, sensitive_features=sex)
+        path = ff.save(model, tmp_path / "stack.skops")
+        with zipfile.ZipFile(path) as file:
+            schema = file.read("schema.json").decode()
+            assert json.loads(file.read("fairfrontier.json")) == {"version": ff.__version__}
+        assert "fairfrontier." not in schema
+        np.testing.assert_array_equal(ff.load(path).path_.weights, model.path_.weights)
+
+    def test_a_file_that_would_unpack_to_far_more_than_its_size_is_refused(self, tmp_path):
+        path = tmp_path / "bomb.skops"
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+            file.writestr("schema.json", b" " * 200_000_000)
+        assert path.stat().st_size < 300_000
+        with pytest.raises(InvalidInputError, match="would unpack to 200,000,000 bytes"):
+            ff.load(path)

@@ -1,46 +1,58 @@
 """Save and load fitted models with skops: loading never runs code from the file."""
 
+import io
+import json
 import os
 import tempfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, ZipFile
 
 from fairfrontier._extras import require
+from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._mixture import RandomizedMixture
 
-# Plain data classes whose loading cannot run anything but their own code. A prefix such as "numpy." would not do: it
-# lets in functions that a hostile file could have called.
+# The types of ours that files hold, and the module of each today. In files they stand under the name of the package
+# alone, so that a module may move; files of 0.1.0, which name its modules, are read by the same table. They are plain
+# classes whose loading cannot run anything but their own code.
+_MODULES = {
+    "AnyTwoLabels": "learners._members",
+    "FairPath": "optimize._ridge_path",
+    "FairStacksClassifier": "optimize._fairstacks",
+    "FairStacksRegressor": "optimize._fairstacks",
+    "FittedPath": "optimize._fitting",
+    "GroupProbability": "_attribute_models",
+    "Key": "optimize._draws",
+    "NeighborsClassifier": "learners._members",
+    "NeighborsRegressor": "learners._members",
+    "PointWeight": "quantify._weights",
+    "PowerWeight": "quantify._weights",
+    "RandomizedMixture": "optimize._mixture",
+    "RidgeSolution": "optimize._ridge_path",
+    "RowSets": "metrics._contrasts",
+    "Selection": "optimize._choice",
+    "StepWeight": "quantify._weights",
+    "Sweep": "optimize._placement",
+    "TAFCurve": "identify._frontier",
+    "TableEncoder": "_attribute_models",
+    "TabulatedWeight": "quantify._weights",
+    "TradeoffPoints": "identify._points",
+    "TwoStacks": "optimize._draws",
+    "UniformWeight": "quantify._weights",
+}
+# A prefix such as "numpy." or "sklearn." would not do: it lets in functions that a hostile file could have called.
 _TRUSTED = frozenset(
     {
-        "fairfrontier._attribute_models.GroupProbability",
-        "fairfrontier._attribute_models.TableEncoder",
-        "fairfrontier.identify._frontier.TAFCurve",
-        "fairfrontier.identify._points.TradeoffPoints",
-        "fairfrontier.learners._members.AnyTwoLabels",
-        "fairfrontier.learners._members.NeighborsClassifier",
-        "fairfrontier.learners._members.NeighborsRegressor",
-        "fairfrontier.metrics._contrasts.RowSets",
-        "fairfrontier.optimize._choice.Selection",
-        "fairfrontier.optimize._draws.Key",
-        "fairfrontier.optimize._draws.TwoStacks",
-        "fairfrontier.optimize._fairstacks.FairStacksClassifier",
-        "fairfrontier.optimize._fairstacks.FairStacksRegressor",
-        "fairfrontier.optimize._fitting.FittedPath",
-        "fairfrontier.optimize._mixture.RandomizedMixture",
-        "fairfrontier.optimize._placement.Sweep",
-        "fairfrontier.optimize._ridge_path.FairPath",
-        "fairfrontier.optimize._ridge_path.RidgeSolution",
-        "fairfrontier.quantify._weights.PointWeight",
-        "fairfrontier.quantify._weights.PowerWeight",
-        "fairfrontier.quantify._weights.StepWeight",
-        "fairfrontier.quantify._weights.TabulatedWeight",
-        "fairfrontier.quantify._weights.UniformWeight",
+        *(f"fairfrontier.{module}.{name}" for name, module in _MODULES.items()),
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
         "sklearn.tree._tree.Tree",
     }
 )
+_SCHEMA, _ABOUT = "schema.json", "fairfrontier.json"
+# What a file may unpack to, beside a multiple of its own size: `save` does not compress.
+_LARGEST_RATIO, _SMALL = 50, 2**26
 # What skops and numpy raise for a file that is none of theirs, or a crafted one.
 _DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
@@ -82,6 +94,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     os.close(handle)
     try:
         skops.dump(model, name)
+        Path(name).write_bytes(_renamed(Path(name), _stable_name, {_ABOUT: {"version": __version__}}))
         # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
         if not (isinstance(model, RandomizedMixture) or getattr(model, "mixture_", None) is not None):
             umask = os.umask(0)
@@ -118,7 +131,8 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     if not source.is_file():
         raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
     try:
-        unknown = skops.get_untrusted_types(file=source)
+        content = _renamed(source, _current_name)
+        unknown = skops.get_untrusted_types(data=content)
     except _DAMAGED as error:
         raise _unreadable(source, error) from error
     refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
@@ -128,9 +142,58 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
             f"If you know that type and its author, pass trusted=[{refused[0]!r}]"
         )
     try:
-        return skops.load(source, trusted=unknown)
+        return skops.loads(content, trusted=unknown)
     except _DAMAGED as error:
         raise _unreadable(source, error) from error
+
+
+def _stable_name(module: str, name: str) -> str:
+    """Return the module under which a file names a type."""
+    return "fairfrontier" if module.startswith("fairfrontier.") and name in _MODULES else module
+
+
+def _current_name(module: str, name: str) -> str:
+    """Return the module in which a type that a file names is today."""
+    ours = module == "fairfrontier" or module.startswith("fairfrontier.")
+    return f"fairfrontier.{_MODULES[name]}" if ours and name in _MODULES else module
+
+
+def _renamed(source: Path, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None) -> bytes:
+    """Return the bytes of a skops file with other modules of its types, and with further entries `about` it.
+
+    Raises
+    ------
+    ValueError
+        If the file would unpack to far more than its size: nothing is unpacked then.
+    """
+    result = io.BytesIO()
+    with ZipFile(source) as old, ZipFile(result, "w") as new:
+        unpacked = sum(entry.file_size for entry in old.infolist())
+        if unpacked > max(_SMALL, _LARGEST_RATIO * source.stat().st_size):
+            raise ValueError(f"it would unpack to {unpacked:,} bytes, far more than its {source.stat().st_size:,}")
+        for entry in old.infolist():
+            content = old.read(entry)
+            if entry.filename == _SCHEMA:
+                schema = json.loads(content)
+                _rename_types(schema, rename)
+                content = json.dumps(schema).encode()
+            new.writestr(entry.filename, content)
+        for name, value in (about or {}).items():
+            new.writestr(name, json.dumps(value))
+    return result.getvalue()
+
+
+def _rename_types(node: Any, rename: Callable[[str, str], str]) -> None:
+    """Rename the modules of all types in a schema, in place; without recursion, however deep it is."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if isinstance(one.get("__module__"), str) and isinstance(one.get("__class__"), str):
+                one["__module__"] = rename(one["__module__"], one["__class__"])
+            waiting.extend(one.values())
+        elif isinstance(one, list):
+            waiting.extend(one)
 
 
 def _unreadable(source: Path, error: Exception) -> InvalidInputError:

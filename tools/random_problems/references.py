@@ -54,7 +54,8 @@ def rates(problem: Problem, outcome: np.ndarray) -> list[np.ndarray]:
 
 def check_defined(problem: Problem) -> None:
     """Raise for problems that have no answer."""
-    if any(len(set(column)) < 2 for column in problem.groups.values()):
+    # Masks say who is compared; the groups are then not looked at.
+    if problem.fairness != "masks" and any(len(set(column)) < 2 for column in problem.groups.values()):
         raise Undefined("one group")
     counted = problem.y[problem.row_weight > 0]
     if len(counted) == 0:

@@ -52,6 +52,12 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
+    # What a stack that 0.1.0 saved does not have.
+    _has_names = True
+    min_fairness: float | None = None
+    confidence: float | None = None
+    randomize = False
+    group_models: Any = "auto"
     # Defaults of metadata routing: fit cannot do without the attribute, the others seldom need it.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": False}
