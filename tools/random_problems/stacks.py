@@ -90,7 +90,11 @@ def _box(model: Any, stack: ref.Stack, kind: tuple[str, float], rng: np.random.G
 
 def _decisions(problem: Problem, model: Any, tally: Tally) -> None:
     """Every state of the exact path is what counting says at its position, and no state is missing."""
-    rows = {"sensitive_features": problem.groups, "sample_weight": problem.weight, "fairness": problem.options()["fairness"]}
+    rows = {
+        "sensitive_features": problem.groups,
+        "sample_weight": problem.weight,
+        "fairness": problem.options()["fairness"],
+    }
     states = model.decision_path(problem.scores, problem.y, **rows)
     target = np.atleast_1d(model.path_.target[0])
     zero, one = (model.at(target=part * target).decision_function(problem.scores) for part in (0.0, 1.0))
