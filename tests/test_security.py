@@ -169,7 +169,10 @@ def test_names_never_become_paths(tmp_path, name):
     out = inside / "out"
     assert main(["audit", str(file), "--label", "y", "--sensitive", f"{name} ", "--out", str(out)]) == 0
     new = set(tmp_path.rglob("*")) - before
-    assert new == {out, *(out / one for one in ("report.html", "points.csv", "frontier.csv", "summary.json"))}
+    assert new == {
+        out,
+        *(out / one for one in ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json")),
+    }
 
 
 def test_a_very_long_name_is_short_in_messages_and_on_the_terminal(tmp_path, capsys):
