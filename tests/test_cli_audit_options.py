@@ -85,6 +85,22 @@ def test_reference_and_model_in_use(run):
     assert code == 0
     assert "The model in use, m_2, selects" in text
     assert summary["subject"] == "m_2"
+    changes = pd.read_csv(out / "differences.csv").set_index("model")
+    right = {name: (frame[name] > 0.5) == (frame["y"] == 1) for name in ("m_0", "m_2")}
+    paired = right["m_0"].astype(int) - right["m_2"].astype(int)
+    assert changes.loc["m_0", "accuracy_difference"] == pytest.approx(paired.mean(), abs=1e-12)
+    half = 1.959963984540054 * paired.std(ddof=0) / len(frame) ** 0.5
+    assert changes.loc["m_0", "accuracy_low"] == pytest.approx(paired.mean() - half, abs=1e-12)
+    assert changes.loc["m_0", "accuracy_high"] == pytest.approx(paired.mean() + half, abs=1e-12)
+    to_no = (frame["m_2"] > 0.5) & (frame["m_0"] <= 0.5)
+    assert changes.loc["m_0", "to_no"] == to_no.sum()
+    assert changes.loc["m_0", "to_no[sex=m]"] == (to_no & (frame["sex"] == "m")).sum()
+    gaps = ff.tradeoff_points(frame["y"], frame[["m_0", "m_2"]], sensitive_features=frame["sex"]).fairness
+    assert changes.loc["m_0", "fairness_difference"] == pytest.approx(gaps[0] - gaps[1], abs=1e-12)
+    assert changes.loc["m_0", "fairness_low"] < gaps[0] - gaps[1] < changes.loc["m_0", "fairness_high"]
+    chunked = pd.read_csv(run(frame, "--baseline", "m_2", "--chunk-rows", "77")[3] / "differences.csv")
+    assert chunked["accuracy_low"].tolist() == pytest.approx(changes["accuracy_low"].tolist(), abs=1e-12)
+    assert chunked["fairness_low"].isna().all()
     table = pd.read_csv(out / "groups.csv")
     assert set(table["compared_with"]) == {"f"}
     rates = frame.assign(d=frame["m_2"] > 0.5).groupby("sex")["d"].mean()

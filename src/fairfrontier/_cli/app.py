@@ -118,7 +118,8 @@ def audit(
     from fairfrontier._cli.rates import rates_outputs, run_rates, write_rates
     from fairfrontier.exceptions import InvalidInputError
 
-    check_output(out, OUTPUTS if label is not None else rates_outputs(form), force=force)
+    outputs = (*OUTPUTS, *(["differences.csv"] if baseline and accuracy == "accuracy" else []))
+    check_output(out, outputs if label is not None else rates_outputs(form), force=force)
     if label is not None and form != "report":
         raise InvalidInputError(f"--format {form} is for audits without --label")
     options = AuditOptions(
@@ -157,7 +158,7 @@ def audit(
     with writing(out) as folder:
         write_results(summary, folder)
     terminal.print_summary(console, summary)
-    terminal.print_files(console, out, OUTPUTS)
+    terminal.print_files(console, out, outputs)
 
 
 @app.command()

@@ -4,7 +4,6 @@ import json
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 from fairfrontier._validation import number, one_of
 from fairfrontier.exceptions import FairFrontierError, InvalidInputError
@@ -49,8 +48,8 @@ class AuditOptions:
         one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
         if self.threshold is not None:
-            unit: dict[str, Any] = {} if self.label is None else {"low": 0.0, "high": 1.0}
-            number(self.threshold, parameter="--threshold", **unit)
+            low, high = (0.0, 1.0) if self.label is not None else (-1e300, 1e300)
+            number(self.threshold, parameter="--threshold", low=low, high=high)
         number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
         number(self.confidence, parameter="--confidence", low=0.0, high=1.0, strict=True)
         one_of(self.missing, MISSING, parameter="--missing")

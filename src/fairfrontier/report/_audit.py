@@ -17,6 +17,7 @@ from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import CONSTANT, evaluation_rows
 from fairfrontier.quantify._weights import StepWeight, Weight
+from fairfrontier.report._differences import differences, differences_csv
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._html import render_html
 from fairfrontier.report._intervals import fauc_bounds
@@ -30,7 +31,12 @@ NO_INTERVAL = "There is no confidence interval of FAUC: resampling needs all row
 
 
 def summarise_rows(
-    chunks: StreamedChunks, settings: Settings, *, stack: bool = True, in_memory: bool = False
+    chunks: StreamedChunks,
+    settings: Settings,
+    *,
+    stack: bool = True,
+    in_memory: bool = False,
+    positive: Any = True,
 ) -> dict[str, Any]:
     """Evaluate models and return all that a report shows.
 
@@ -44,14 +50,19 @@ def summarise_rows(
         Also say what a fair stack of the models would reach, by cross-fitting.
     in_memory : bool
         Whether the rows are one chunk in memory; else there is no interval.
+    positive : object
+        The positive label of the rows.
     """
     base = evaluate_chunks(chunks, **settings.measures())
     bounds = bounds_in_memory(chunks, base, settings) if in_memory else None
     tried, note = trial(chunks, base, settings, in_memory=in_memory) if stack else (None, "")
     notes = [text for text in (note, "" if bounds else NO_INTERVAL) if text]
-    return summarise(
-        base, settings.with_notes(*notes), stack=tried, stack_family=family_name(chunks.names), interval=bounds
-    )
+    family = family_name(chunks.names)
+    summary = summarise(base, settings.with_notes(*notes), stack=tried, stack_family=family, interval=bounds)
+    if settings.baseline is not None and settings.accuracy == "accuracy":
+        rows = gathered(chunks) if in_memory else None
+        summary["differences"] = differences(chunks, base, settings, positive=positive, rows=rows)
+    return summary
 
 
 def bounds_in_memory(chunks: StreamedChunks, base: Evaluation, settings: Settings) -> tuple[float, float]:
@@ -70,6 +81,10 @@ def write_results(summary: dict[str, Any], folder: Path) -> None:
     }
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8", errors="replace", newline="")
+    if summary["differences"] is not None:
+        (folder / "differences.csv").write_text(
+            differences_csv(summary["differences"]), encoding="utf-8", errors="replace", newline=""
+        )
     (folder / "summary.json").write_text(
         json.dumps(machine_readable(summary), indent=2, allow_nan=False) + "\n", encoding="utf-8"
     )
@@ -249,4 +264,5 @@ def audit(
             rows = replace(rows, y=np.asarray(rows.y == positive), _cells={})
     if CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")
-    return AuditResult(summarise_rows(whole(rows), settings, stack=stack, in_memory=True))
+    label = True if positive is not None or settings.regression else classes[-1]
+    return AuditResult(summarise_rows(whole(rows), settings, stack=stack, in_memory=True, positive=label))

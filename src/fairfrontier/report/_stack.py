@@ -188,7 +188,8 @@ def trial(
         paths = [_trial_path(large, models, settings, half, in_memory=in_memory) for half in (0, 1)]
     except InvalidInputError as error:
         return None, f"A fair stack could not be fitted: {error}."
-    names = tuple(f"{family_name(chunks.names)}/{i + 1:02d}" for i in range(TRIAL_POINTS))
+    family = family_name(chunks.names)
+    names = tuple(f"{family}/{i + 1:02d}" for i in range(TRIAL_POINTS))
     weights, intercept = tuple(path.weights for path in paths), tuple(path.intercept for path in paths)
     scored = dealt.map(ScoredByStacks(weights, intercept, models, names, settings.regression), names)
     note = "The fair stack is cross-fitted: each half of the rows is scored by a stack fitted on the other half."
@@ -234,7 +235,8 @@ def path_names(names: Sequence[str], path: FairPath) -> list[str]:
     With one contrast the bias has a sign: beyond zero the score is over-corrected, where the fairest decisions are.
     """
     bias = [f"{t:+.3f}" for t in path.target] if path.target.ndim == 1 else [f"up to {tau:.3f}" for tau in path.tau]
-    return [f"{family_name(names)}/{i + 1:02d}, score bias {one}" for i, one in enumerate(bias)]
+    family = family_name(names)
+    return [f"{family}/{i + 1:02d}, score bias {one}" for i, one in enumerate(bias)]
 
 
 @dataclass(frozen=True, eq=False)

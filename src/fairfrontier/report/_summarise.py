@@ -151,6 +151,7 @@ def summarise(
         "regression": ACCURACY_MEASURES[settings.accuracy].regression,
         "notes": list(settings.notes),
         "trail": None,
+        "differences": None,
         "n_rows": base.n_rows,
         "n_models": len(base.points) - 1,
         "families": families,
