@@ -153,7 +153,7 @@ def make_fauc_scorer(
 
     Examples
     --------
-    >>>     >>> import sklearn
+    >>> import sklearn
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_validate
     >>> from fairfrontier import StepWeight, make_fauc_scorer
