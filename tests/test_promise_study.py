@@ -11,8 +11,9 @@ from tools.promise_study.page import page
 from tools.promise_study.populations import Population, population
 from tools.promise_study.stacks import Draw, along_the_path, fitted, methods
 
-from fairfrontier.metrics import build_contrasts
 from fairfrontier.optimize._guarantee import largest_promise
+
+from .stacking import measured
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +60,9 @@ def test_a_guarantee_rests_on_rows_that_the_path_has_not_seen(compas):
     calibrating = np.random.default_rng(1).permutation(2000)[:1200]
     decided = decide(draw.H[calibrating], draw.group[calibrating])
     groups = [draw.group[calibrating] == group for group in np.unique(draw.group)]
-    sets = build_contrasts("demographic_parity", label=None, attributes=_attributes(draw.group)).sets
+    sets = measured(None, draw.group)[1].sets
     counts, sizes = [decided[rows].sum() for rows in groups], [rows.sum() for rows in groups]
     assert largest_promise([counts], sizes, sets, confidence=0.95)[0] > 0.795
-
-
-def _attributes(group):
-    from fairfrontier._validation import attributes
-
-    return attributes(group, len(group))
 
 
 def test_every_setting_comes_once_per_draw():

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import FairStacksClassifier
+from fairfrontier._rows import Rows
 from fairfrontier.exceptions import InfeasibleError
-from fairfrontier.metrics import build_contrasts
+from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.optimize._guarantee import certified, promise_advice
 
 Floats = NDArray[np.float64]
@@ -109,8 +110,9 @@ def _decide(model: FairStacksClassifier) -> Decide:
 
 def _guaranteed(model: FairStacksClassifier, own: Draw, asked: float) -> Decide:
     """Return the most accurate stack of a path that is certified on rows of its own."""
-    contrasts = build_contrasts(own.measure, label=own.y == 1, attributes=_attribute(own.group), n_rows=len(own.y))
-    member = contrasts.membership[:, contrasts.cells.codes].astype(np.float64)
+    cells = Rows.validated(own.y == 1, own.H, own.group).cells(labelled=True)
+    contrasts = build_contrasts(own.measure, cells.keys, cells.attributes)
+    member = contrasts.membership[:, cells.codes].astype(np.float64)
     decisions = own.H @ model.path_.weights.T + model.path_.intercept > model.threshold
     positives, sizes = (member @ decisions).T, member.sum(axis=1)
     fairness, accuracy = model.points_.fairness[:-1], model.points_.accuracy[:-1]
@@ -124,9 +126,3 @@ def _guaranteed(model: FairStacksClassifier, own: Draw, asked: float) -> Decide:
     best = int(np.argmax(np.where(found, accuracy, -1.0)))
     weights, intercept = model.path_.weights[best], model.path_.intercept[best]
     return lambda H, group: (H @ weights + intercept > model.threshold).astype(np.float64)
-
-
-def _attribute(group: NDArray[np.str_]) -> tuple:
-    from fairfrontier._validation import attributes
-
-    return attributes(group, len(group))

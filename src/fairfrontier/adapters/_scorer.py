@@ -153,6 +153,7 @@ def make_fauc_scorer(
 
     Examples
     --------
+    >>> import numpy as np
     >>> import sklearn
     >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_validate
