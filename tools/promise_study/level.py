@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier.metrics import RowSets
+from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._guarantee import certified
 
 Floats = NDArray[np.float64]
