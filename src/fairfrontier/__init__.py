@@ -30,12 +30,15 @@ if TYPE_CHECKING:
     from fairfrontier.identify import *  # noqa: F403
     from fairfrontier.optimize import *  # noqa: F403
     from fairfrontier.quantify import *  # noqa: F403
+    from fairfrontier.report import AuditResult as AuditResult
+    from fairfrontier.report import audit as audit
 else:
     import importlib
 
     # The module of each public name. It is imported when the name is first used: `import fairfrontier` and
     # `fairfrontier --help` do not wait for scipy and scikit-learn.
     _HOME = {
+        "AuditResult": "report",
         "Certificate": "optimize",
         "Choice": "quantify",
         "DecisionPath": "optimize",
@@ -67,6 +70,7 @@ else:
         "TradeoffPoints": "identify",
         "UniformWeight": "quantify",
         "Weight": "quantify",
+        "audit": "report",
         "certify": "optimize",
         "compare_fauc": "quantify",
         "composite_fauc": "quantify",
@@ -82,6 +86,7 @@ else:
         "load": "_persistence",
         "make_fauc_scorer": "adapters",
         "points_from_chunks": "identify",
+        "rows_needed": "optimize",
         "save": "_persistence",
         "score_decision_diagnostics": "optimize",
         "solve_stack": "optimize",

@@ -6,6 +6,7 @@ from fairfrontier.optimize._draws import Draw
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.optimize._mixture import MixtureReport, RandomizedMixture
 from fairfrontier.optimize._ridge_path import FairPath, solve_stack
+from fairfrontier.optimize._rows_needed import rows_needed
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (
     Certificate,
@@ -31,6 +32,7 @@ __all__ = [
     "StackStatistics",
     "certify",
     "generalization_bound",
+    "rows_needed",
     "score_decision_diagnostics",
     "solve_stack",
 ]
