@@ -116,6 +116,7 @@ def test_a_crafted_schema_is_refused(schema, tmp_path):
         ff.load(path)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.InconsistentVersionWarning")
 class TestFilesOfOtherVersions:
     """Files name types by the package alone; those of 0.1.0, which name its modules, are still read."""
 
