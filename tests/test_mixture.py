@@ -12,8 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
-from fairfrontier.optimize._draws import Key, encode_id
-from fairfrontier.optimize._mixture import RandomizedMixture
+from fairfrontier.optimize._mixture import Key, RandomizedMixture, encode_id
 
 SECRET = b"0123456789abcdef"
 N = 100_000

@@ -24,7 +24,7 @@ _MODULES = {
     "FairStacksRegressor": "optimize._fairstacks",
     "FittedPath": "optimize._fitting",
     "GroupProbability": "_attribute_models",
-    "Key": "optimize._draws",
+    "Key": "optimize._mixture",
     "NeighborsClassifier": "learners._members",
     "NeighborsRegressor": "learners._members",
     "PointWeight": "quantify._weights",
@@ -34,12 +34,12 @@ _MODULES = {
     "RowSets": "metrics._contrasts",
     "Selection": "optimize._choice",
     "StepWeight": "quantify._weights",
-    "Sweep": "optimize._placement",
+    "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",
     "TableEncoder": "_attribute_models",
     "TabulatedWeight": "quantify._weights",
     "TradeoffPoints": "identify._points",
-    "TwoStacks": "optimize._draws",
+    "TwoStacks": "optimize._mixture",
     "UniformWeight": "quantify._weights",
 }
 # A prefix such as "numpy." or "sklearn." would not do: it lets in functions that a hostile file could have called.
