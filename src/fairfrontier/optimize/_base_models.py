@@ -1,7 +1,8 @@
 """The base models of a stack: fitting them, and their predictions as one matrix.
 
-To unfitted estimators a stack adds models of the attribute by itself. They are fitted in the same folds as the base models, to the sensitive attribute (for measures of one label, to group
-and label), and join the stack as columns ``group/…``. At prediction they need the features only.
+To unfitted estimators a stack adds models of the attribute by itself. They are fitted in the same folds as the base
+models, to the sensitive attribute (for measures of one label, to group and label), and join the stack as columns
+``group/…``. At prediction they need the features only.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

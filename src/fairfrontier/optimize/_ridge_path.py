@@ -18,11 +18,12 @@ metric, again the formula above.
 Everything else is a choice of t: the constrained form takes the point of the box [−τ, τ]ᵐ nearest to b₀ in the metric
 S⁻¹, the penalised form takes (I + λ²S)⁻¹·b₀, and the signed path takes s·b₀ for s from 1 through 0 to −κ.
 
-How much each family of models is shrunk is found by empirical Bayes. A larger collection must not lose to its parts, and with one common ridge a dozen good classifiers are diluted by a
-thousand weak trees. Here each family f has its own Gaussian prior w_f ~ N(0, σ²/λ_f), and the λ_f maximise the evidence
-(the marginal likelihood of what is predicted), which needs no folds and so adds no noise. What is predicted is y for
-the stack itself, and the contrasts for the directions in which it is debiased. Models of the attribute predict the
-contrasts by themselves; the prior of the directions is then centred at what they say.
+How much each family of models is shrunk is found by empirical Bayes. A larger collection must not lose to its parts,
+and with one common ridge a dozen good classifiers are diluted by a thousand weak trees. Here each family f has its own
+Gaussian prior w_f ~ N(0, σ²/λ_f), and the λ_f maximise the evidence (the marginal likelihood of what is predicted),
+which needs no folds and so adds no noise. What is predicted is y for the stack itself, and the contrasts for the
+directions in which it is debiased. Models of the attribute predict the contrasts by themselves; the prior of the
+directions is then centred at what they say.
 """
 
 from dataclasses import dataclass, replace
