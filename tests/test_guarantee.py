@@ -10,9 +10,8 @@ from scipy.stats import binom, binomtest, norm
 
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
-from fairfrontier.optimize._proportions import Comparison, Pairs, limits, p_values, shown
-from fairfrontier.optimize._rows_needed import rows_needed
+from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice, rows_needed
+from fairfrontier.quantify._proportions import Comparison, Pairs, limits, p_values, shown
 
 RATES = np.linspace(0.0, 1.0, 41)
 

@@ -31,7 +31,7 @@ _MODULES = {
     "FittedPath": "optimize._fitting",
     "GroupModels": "learners._group",
     "GroupProbability": "_attribute_models",
-    "Key": "optimize._draws",
+    "Key": "optimize._mixture",
     "MinipatchTrees": "learners._minipatch",
     "MinipatchTreesRegressor": "learners._minipatch",
     "Mixture": "learners._reductions",
@@ -48,7 +48,7 @@ _MODULES = {
     "RowSets": "metrics._contrasts",
     "Selection": "optimize._choice",
     "StepWeight": "quantify._weights",
-    "Sweep": "optimize._placement",
+    "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",
     "TableEncoder": "_attribute_models",
     "TabulatedWeight": "quantify._weights",
@@ -56,7 +56,7 @@ _MODULES = {
     "TreeClassifier": "learners._trees",
     "TreeFamily": "learners._trees",
     "TreeRegressor": "learners._trees",
-    "TwoStacks": "optimize._draws",
+    "TwoStacks": "optimize._mixture",
     "UniformWeight": "quantify._weights",
 }
 # What fitted models of other libraries hold beside the estimators that skops knows. Each is a class of data or a pure

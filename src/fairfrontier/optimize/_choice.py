@@ -11,7 +11,7 @@ from sklearn.isotonic import isotonic_regression
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.optimize._placement import Sweep, interpolate, standard_errors
+from fairfrontier.optimize._tuning import Sweep, interpolate, standard_errors
 
 # Places that are looked at between two neighbouring nodes of a path.
 _BETWEEN = 10

@@ -17,11 +17,11 @@ from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts
 from fairfrontier.optimize._choice import Judge, Judged, Limits, Selection
-from fairfrontier.optimize._draws import Key, TwoStacks, secret_bytes
 from fairfrontier.optimize._fitting import FittedPath
 from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
-from fairfrontier.optimize._placement import interpolate
+from fairfrontier.optimize._mixture import Key, TwoStacks, secret_bytes
 from fairfrontier.optimize._ridge_path import TAU_ADVICE, FairPath
+from fairfrontier.optimize._tuning import interpolate
 from fairfrontier.quantify._weights import as_weight
 
 # From the threshold of a score to that of the linear predictor, for each loss.
