@@ -48,6 +48,7 @@ class OperatingPoint:
     group_sizes_: dict[str, int]
     _fitted: FittedPath
     _regression: bool
+    _unit: float
     # What the estimator has besides.
     _matrix: Callable[[Any, Any], Any]
     _target: Callable[[Any], Any]
@@ -281,7 +282,7 @@ class OperatingPoint:
         """Return the linear predictor of the constant model: its decision's score."""
         flat = float(self.points_.rates[-1, 0])
         if self._regression:
-            return flat
+            return flat * self._unit
         return {"squared": flat, "log": 20.0 * (2.0 * flat - 1.0), "hinge": 2.0 * flat - 1.0}[self.loss]
 
     def _predictor_threshold(self) -> float:
