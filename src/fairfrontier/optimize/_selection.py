@@ -336,6 +336,7 @@ class OperatingPoint:
                 f"{type(calibration).__name__}: y may be None for demographic parity"
             )
         X, y, sensitive = calibration
+        validate.same_order(**{"X of calibration": X, "its y": y, "its sensitive_features": sensitive})
         if not isinstance(self.fairness, str):
             raise InvalidInputError(
                 "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"
