@@ -312,6 +312,9 @@ class BaseFairStacks(BaseEstimator):
         """Return rows to evaluate the stack on, with its base models' predictions, their cells and the measure."""
         measure = self._measure(fairness)
         named = isinstance(measure, str)
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
         rows = Rows.validated(self._target(y), self._matrix(X, sensitive_features), sensitive_features, **options)
         if not named:
@@ -540,6 +543,7 @@ class BaseFairStacks(BaseEstimator):
             H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
         if not self.attribute_aware:
             return H
+        validate.same_order(X=X, sensitive_features=sensitive_features)
         return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
 
     def _repr_html_(self) -> str:
@@ -577,6 +581,9 @@ class BaseFairStacks(BaseEstimator):
         fairness : str, masks or callable, optional
             Another measure than the one of the fit.
         """
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         scores = self.predict_path(X, sensitive_features=sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
         return tradeoff_points(

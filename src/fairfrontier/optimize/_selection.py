@@ -70,6 +70,7 @@ def calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
             "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"
         )
     X, y, sensitive = calibration
+    validate.same_order(**{"X of calibration": X, "its y": y, "its sensitive_features": sensitive})
     if y is None and MEASURES[fairness] != (None,):
         raise InvalidInputError(
             f"calibration must have labels for fairness={fairness!r}; got None: only demographic parity needs none"
