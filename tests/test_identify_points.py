@@ -334,7 +334,9 @@ class TestRegression:
         assert found[0].high == pytest.approx(found[1].high, abs=1e-9)
 
     def test_a_target_of_one_value_has_no_unit(self):
-        with pytest.raises(ff.exceptions.InvalidInputError, match="y_true must have at least two values: fairness of a regression"):
+        with pytest.raises(
+            ff.exceptions.InvalidInputError, match="y_true must have at least two values: fairness of a regression"
+        ):
             ff.tradeoff_points([2.0] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
 
     def test_a_gap_above_one_has_fairness_zero(self):

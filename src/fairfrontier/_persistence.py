@@ -46,7 +46,7 @@ _MODULES = {
     "Reductions": "learners._reductions",
     "RidgeSolution": "optimize._ridge_path",
     "RowSets": "metrics._contrasts",
-    "Selection": "optimize._choice",
+    "Selection": "optimize._operating_point",
     "StepWeight": "quantify._weights",
     "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",

@@ -3,6 +3,7 @@
 Classifier and regressor share their base: the base models, the path, and its evaluation.
 """
 
+import copy
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -48,8 +49,10 @@ from fairfrontier.optimize._fitting import (
     ridge_scales,
     ridges,
 )
+from fairfrontier.optimize._mixture import TwoStacks
+from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
-from fairfrontier.optimize._selection import OperatingPoint
+from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
 from fairfrontier.optimize._statistics import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
@@ -58,7 +61,7 @@ DEFAULT_WEIGHT = StepWeight(0.8)
 _MOST_POINTS = 10_000
 
 
-class BaseFairStacks(OperatingPoint, BaseEstimator):
+class BaseFairStacks(BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
@@ -68,8 +71,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
     confidence: float | None = None
     randomize = False
     group_models: Any = "auto"
-    # The unit of fairness, in the units of the target.
-    _unit = 1.0
+    # None: the operating point was not selected, and does not randomise.
+    selection_: Selection | None = None
+    mixture_: TwoStacks | None = None
     # Defaults of metadata routing: fit cannot do without the attribute, the others seldom need it.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": False}
@@ -182,10 +186,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             return None
         targets = chunks.map(_without_scores, ("none",))
         options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
-        self._unit = sum_rows(targets, fairness=self.fairness, **options).unit
+        unit = sum_rows(targets, fairness=self.fairness, **options).unit
         is_model = np.arange(len(chunks.names)) < len(self.names_)
         of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
-        return InUnits(self._unit, is_model & ~of_attribute)
+        return InUnits(unit, is_model & ~of_attribute)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -326,6 +330,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         """Return rows to evaluate the stack on, with its base models' predictions, their cells and the measure."""
         measure = self._measure(fairness)
         named = isinstance(measure, str)
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
         rows = Rows.validated(self._target(y), self._matrix(X, sensitive_features), sensitive_features, **options)
         if not named:
@@ -423,10 +430,127 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
-        self._keep(fitted if units is None else units.undo(fitted))
+        fitted = fitted if units is None else units.undo(fitted)
+        self._fitted = fitted
+        self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
+        self.points_, self.cv_fauc_ = fitted.points, fitted.tried
+        self._operate(self._stack_path().initial(self.weight))
         if self.min_fairness is not None:
             chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
             self.__dict__.update(chosen.__dict__)
+
+    def at(self, *, tau: float | None = None, target: Any = None) -> Self:
+        """Return this model at another operating point.
+
+        Parameters
+        ----------
+        tau : float, optional
+            Largest absolute score bias (the constrained form, Eq. 3).
+        target : float or array-like of shape (m,), optional
+            Score bias exactly t; may have the other sign than the unconstrained stack's.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; the path is shared.
+
+        Notes
+        -----
+        Exact with the squared loss. Other losses have no closed form: between two points of the path the stack is their
+        mixture, which has the score bias asked for and is nearly optimal; `tau` at construction is solved exactly.
+        """
+        check_is_fitted(self, "path_")
+        return self._moved(self._stack_path().at(tau=tau, target=target))
+
+    def select(
+        self,
+        min_fairness: float | None = None,
+        *,
+        min_ratio: float | None = None,
+        max_accuracy_loss: float | None = None,
+        confidence: float | None = None,
+        calibration: Any = None,
+        randomize: bool = False,
+        secret: bytes | str | None = None,
+    ) -> Self:
+        """Return this model at the most accurate place of its path that is fair enough.
+
+        Parameters
+        ----------
+        min_fairness : float, optional
+            Least fairness, in [0, 1].
+        min_ratio : float, optional
+            Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
+        max_accuracy_loss : float, optional
+            Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        confidence : float, optional
+            Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
+        calibration : (X, y, sensitive_features), optional
+            Rows that nothing was fitted to, for a promise that is valid whatever their number; y may be None for
+            demographic parity. Without them the promise rests on out-of-fold decisions, and is approximate.
+        randomize : bool, default=False
+            Let one of two stacks, or a stack or the constant model, decide on each record, drawn by its id: any
+            fairness in between can be had. `predict_proba` then returns probabilities of acceptance.
+        secret : bytes or str, optional
+            The key of the draws, at least 16 bytes; None: a random one.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, and prints.
+
+        Raises
+        ------
+        InfeasibleError
+            If requests contradict each other, or nothing can be promised; it says what can.
+
+        Notes
+        -----
+        The signed bias of the out-of-fold decisions is smoothed along the path, on which it is nearly monotone, and
+        what is compared with the request is the median of the bias that new rows will show, given the standard errors
+        of all rates: the largest of several noisy gaps is larger than the largest gap. Where the stack of all rows
+        decides otherwise than those of the folds, beyond the error, both must be fair enough. A place between two
+        points of the path has its own exact stack. Where no stack is fair enough, or none more accurate than the
+        constant model, that is the answer, and `selection_` says so.
+        """
+        check_is_fitted(self, "path_")
+        options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, **options)
+        sure = self._confidence(confidence, calibration)
+        options = {"confidence": sure, "randomize": randomize, "secret": secret}
+        return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))
+
+    def _confidence(self, confidence: Any, calibration: Any) -> Confidence | None:
+        """Return with which confidence to promise and on which rows; None: nothing is promised."""
+        if confidence is None:
+            if calibration is not None:
+                raise InvalidInputError("calibration needs a confidence: select(..., confidence=0.95, calibration=...)")
+            return None
+        level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+        if self._regression:
+            raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
+        disjoint = isinstance(self.fairness, str)
+        if calibration is None:
+            return Confidence(level, None, disjoint)
+        X, y, sensitive = calibration_parts(calibration, self.fairness)
+        H, labels = self._matrix(X, sensitive), None if y is None else self._target(y)
+        rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
+        options = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
+        return Confidence(level, CalibrationRows.of(rows, self.group_sizes_, **options), disjoint)
+
+    def _stack_path(self) -> StackPath:
+        return StackPath(self._fitted, self.loss, float(self.threshold), self._regression, self.tau)
+
+    def _operate(self, point: OperatingPoint) -> None:
+        """Go to an operating point."""
+        self.weights_, self.intercept_, self.target_ = point.weights, point.intercept, point.target
+        self.mixture_, self.selection_ = point.mixture, point.selection
+
+    def _moved(self, point: OperatingPoint) -> Self:
+        """Return a copy at an operating point."""
+        other = copy.copy(self)
+        other._operate(point)
+        return other
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")
@@ -438,6 +562,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
         if not self.attribute_aware:
             return H
+        validate.same_order(X=X, sensitive_features=sensitive_features)
         return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
 
     def _repr_html_(self) -> str:
@@ -475,6 +600,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         fairness : str, masks or callable, optional
             Another measure than the one of the fit.
         """
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         scores = self.predict_path(X, sensitive_features=sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
         return tradeoff_points(
@@ -667,7 +795,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Of a model that randomises: the exact probability with which it decides for the second class.
         """
         if self.mixture_ is not None:
-            positive = self.mixture_.accepted(self._matrix(X, sensitive_features), self._predictor_threshold())
+            positive = self.mixture_.accepted(
+                self._matrix(X, sensitive_features), predictor_threshold(self.loss, self.threshold)
+            )
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
         return np.stack([1.0 - positive, positive], axis=1)
@@ -687,7 +817,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, self._predictor_threshold(), ids)
+            drawn = self.mixture_.decide(H, predictor_threshold(self.loss, self.threshold), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])

@@ -256,19 +256,19 @@ def compare_fauc(
     >>> comparison.low > 0, comparison.p_value < 0.01
     (True, True)
     """
-    first, second = validate.predictions(y_preds_a), validate.predictions(y_preds_b)
+    classes_of = validate.column(y_true, parameter="y_true")
+    first, second = (validate.predictions(one, classes_of=classes_of) for one in (y_preds_a, y_preds_b))
     if CONSTANT in (*first.names, *second.names) and include_constant:
         raise InvalidInputError(
             f"y_preds_a and y_preds_b must not name a model {CONSTANT!r} while include_constant=True adds one of that "
             "name; rename it or pass include_constant=False"
         )
     validate.same_length(len(first.matrix), y_preds_b=len(second.matrix))
-    names_a = [f"a/{name}" for name in first.names]
-    names_b = [f"b/{name}" for name in second.names]
-    columns = np.concatenate([first.matrix, second.matrix], axis=1)
+    names_a = tuple(f"a/{name}" for name in first.names)
+    names_b = tuple(f"b/{name}" for name in second.names)
     data = sample(
         y_true,
-        dict(zip(names_a + names_b, columns.T, strict=True)),
+        validate.Predictions(np.concatenate([first.matrix, second.matrix], axis=1), names_a + names_b),
         sensitive_features=sensitive_features,
         fairness=fairness,
         accuracy=accuracy,
