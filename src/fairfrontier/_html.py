@@ -76,7 +76,7 @@ def stack_html(
     accuracy: FloatArray,
     support: IntArray,
     *,
-    chosen: tuple[float, float],
+    chosen: tuple[float, float] | None = None,
 ) -> str:
     """Return a fitted stack as a drawing of its path and operating point beside a table of its largest weights.
 
@@ -92,7 +92,7 @@ def stack_html(
         The stacks on the path, as cross-validated.
     support : ndarray of shape (r,)
         Indices of the Pareto-optimal stacks, ascending in fairness.
-    chosen : (float, float)
+    chosen : (float, float), optional
         Fairness and accuracy of the operating point.
 
     Examples
@@ -108,7 +108,8 @@ def stack_html(
         rows.append((f"and {len(names) - len(largest):,} more", ""))
     dots = (fairness, accuracy)
     drawing = _drawing(fairness[support], accuracy[support], linear=False, dots=dots, chosen=chosen)
-    title += f": operates at fairness {_level(chosen[0])}, accuracy {chosen[1]:.3f}"
+    if chosen is not None:
+        title += f": operates at fairness {_level(chosen[0])}, accuracy {chosen[1]:.3f}"
     return _box(title, drawing, _table(("base model", "weight"), rows))
 
 
