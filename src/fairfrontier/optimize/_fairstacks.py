@@ -19,6 +19,7 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
+from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
@@ -29,7 +30,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
-from fairfrontier.metrics._evaluation import masks_of_chunks
+from fairfrontier.metrics._evaluation import masks_of_chunks, sum_rows
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize._base_models import fit_group_columns, wants_group_models
@@ -37,6 +38,7 @@ from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
     LINKS,
+    InUnits,
     check_groups_given,
     families,
     fit_iterative,
@@ -172,9 +174,22 @@ class BaseFairStacks(BaseEstimator):
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=names, fold=folds)
+        units = self._units(whole(rows))
+        rows = rows if units is None else units(rows)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
-        self._fit_path(data, rows)
+        self._fit_path(data, rows, units)
         return self
+
+    def _units(self, chunks: Chunks) -> InUnits | None:
+        """Return the step that makes a regression independent of the units of its target; None: there is none."""
+        if not self._regression:
+            return None
+        targets = chunks.map(_without_scores, ("none",))
+        options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
+        unit = sum_rows(targets, fairness=self.fairness, **options).unit
+        is_model = np.arange(len(chunks.names)) < len(self.names_)
+        of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
+        return InUnits(unit, is_model & ~of_attribute)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -215,8 +230,9 @@ class BaseFairStacks(BaseEstimator):
 
         Notes
         -----
-        A given alpha takes two passes over the rows, tuning takes three. Folds are the chunks' own column of folds, a
-        `PredefinedSplit` as `cv`, or drawn from a hash of the row's number and `random_state`.
+        A given alpha takes two passes over the rows, tuning takes three, and a regression one more. Folds are the
+        chunks' own column of folds, a `PredefinedSplit` as `cv`, or drawn from a hash of the row's
+        number and `random_state`.
 
         Examples
         --------
@@ -236,14 +252,16 @@ class BaseFairStacks(BaseEstimator):
         self._check_chunkable()
         masked = masks_of_chunks(self.fairness, chunks)
         tuned = isinstance(self.alpha, str)
-        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
         self.estimators_: list[tuple[str, Any]] = []
         self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
         self.n_features_in_ = len(self.names_)
         unnamed = chunks.names == base.numbered(len(chunks.names)) and isinstance(self.estimators, str)
         self._has_names = not unnamed
+        units = self._units(masked)
+        masked = masked if units is None else masked.map(units)
+        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
         self._describe(data.moments.keyed)
-        self._fit_path(data, None)
+        self._fit_path(data, None, units)
         return self
 
     def _check_chunkable(self) -> None:
@@ -395,7 +413,7 @@ class BaseFairStacks(BaseEstimator):
         check_finite(H, self.names_)
         return np.asarray(H)
 
-    def _fit_path(self, data: StackRows, rows: Rows | None) -> None:
+    def _fit_path(self, data: StackRows, rows: Rows | None, units: InUnits | None) -> None:
         """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
         n_free = len(data.names) - len(self.names_)
         tuned = isinstance(self.alpha, str)
@@ -412,6 +430,7 @@ class BaseFairStacks(BaseEstimator):
             fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
+        fitted = fitted if units is None else units.undo(fitted)
         self._fitted = fitted
         self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
         self.points_, self.cv_fauc_ = fitted.points, fitted.tried
@@ -613,6 +632,11 @@ class BaseFairStacks(BaseEstimator):
 
     def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
         """Keep the two classes of a classifier, after a check that each has weight."""
+
+
+def _without_scores(rows: Rows) -> Rows:
+    """Return the rows of a table whose target alone matters: one column of zeros is all that is summed."""
+    return rows.with_scores(np.zeros((len(rows), 1)), ("none",))
 
 
 def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
@@ -882,6 +906,10 @@ class FairStacksRegressor(RegressorMixin, BaseFairStacks):
 
     The twin of `FairStacksClassifier`, with the same parameters and attributes; fairness is demographic parity (or
     custom masks) of the predictions, accuracy is R² clipped to [0, 1].
+
+    Differences between groups, and so fairness, `tau` and the targets of the path, are in standard deviations of the
+    target: nothing depends on its units, and predictions follow y → a·y + b. With ``fairness="mean_difference"`` they
+    are in the units of the target itself, as in 0.1.
 
     Examples
     --------

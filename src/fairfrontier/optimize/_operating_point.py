@@ -237,7 +237,9 @@ class StackPath:
         return weights, intercept
 
     def _constant_predictor(self) -> float:
-        """Return the linear predictor of the constant model: its decision's score."""
+        """Return the linear predictor of the constant model: its decision's score, or the mean of the target."""
+        if self.regression and self.fitted.solution is not None:
+            return float(self.fitted.solution.mean_y)
         flat = float(self.fitted.points.rates[-1, 0])
         return {"squared": flat, "log": 20.0 * (2.0 * flat - 1.0), "hinge": 2.0 * flat - 1.0}[self.loss]
 

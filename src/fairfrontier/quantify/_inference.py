@@ -152,8 +152,9 @@ def fauc_interval(
     models that are nearly fair, noise makes some look perfectly fair. Either bias depends on where exactly the true
     biases lie, which the data do not say, and does not follow a power of the variance. So the standard errors get
     another term. FAUC at a deviation and at its opposite have a mean, which is constant where FAUC is linear. Let s be
-    the standard deviation of this mean over the resamples: the squared error gets (2s)² at the lower end of the
-    interval and s² at the upper end, factors that were chosen by simulation. `compare_fauc` does without this term.
+    the standard deviation of this mean over the resamples: the squared error gets (3s)² at the lower end of the
+    interval and s² at the upper end, and s² at both ends of the interval of a difference; the factors were chosen
+    by simulation.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
