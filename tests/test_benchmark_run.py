@@ -94,6 +94,7 @@ def test_a_run_can_go_on_from_the_collection_alone(tmp_path):
     assert {path.relative_to(copy).as_posix() for path in files} == {
         "records.jsonl.gz",
         "run.md",
+        "tables/delivered.md",
         *(f"tables/dp.{suffix}" for suffix in ("md", "csv", "tex")),
         *(f"figures/taf_dp.{suffix}" for suffix in ("png", "pdf")),
     }

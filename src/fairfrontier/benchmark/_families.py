@@ -233,7 +233,7 @@ def _fair_learner(name: str, fairness: str, settings: RunSettings, seed: int) ->
     if name == "reductions_boosted":
         # Fewer steps: boosted trees respond well to each, and take twenty times as long as a logistic regression.
         return Reductions(
-            fairness=fairness, base="boosted", max_iter=max(settings.iterations // 5, 2), random_state=seed
+            fairness=fairness, base="boosted", max_iter=max(settings.iterations // 10, 2), random_state=seed
         )
     return Reductions(fairness=fairness, max_iter=settings.iterations, random_state=seed)
 

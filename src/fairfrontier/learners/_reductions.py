@@ -188,7 +188,7 @@ class Reductions(FairLearner):
         scaler, X, oracle = None, problem.X, self.estimator
         if oracle is None and self.base == "boosted":
             # Each of the many fits is a best response to costs: small ones do, and their mixture is large.
-            oracle = HistGradientBoostingClassifier(learning_rate=0.1, max_iter=60, max_leaf_nodes=15)
+            oracle = HistGradientBoostingClassifier(learning_rate=0.15, max_iter=40, max_leaf_nodes=15)
         elif oracle is None:
             # Scaling once is the same as scaling inside every one of the hundreds of fits.
             scaler = StandardScaler().fit(X)
