@@ -187,8 +187,7 @@ def _family_of_groups(
     if name == GROUPS:
         return _group_model(X, next(iter(groups.values())), seed)
     if name == ATTRIBUTE:
-        label = None if fairness == "demographic_parity" else y
-        return fit_group_models(X, groups, y=label, fairness=fairness, random_state=seed)
+        return fit_group_models(X, groups, y=y, fairness=fairness, random_state=seed)
     learner = _fair_learner(name, fairness, settings, seed)
     paper = settings.grid == "paper" and learner.paper_range is not None
     values = learner.grid_values("paper" if paper else "ours", settings.values)

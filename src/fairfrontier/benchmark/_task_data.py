@@ -12,6 +12,7 @@ from fairfrontier.benchmark._families import FAIR, SplitData, family_key
 from fairfrontier.benchmark._records import IN_X
 from fairfrontier.benchmark._tasks import Task
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE
 from fairfrontier.quantify._weights import StepWeight
 
 FAUC_WEIGHT = StepWeight(0.8)
@@ -61,8 +62,8 @@ class TaskData:
 
     @property
     def fairness(self) -> str:
-        """Return the fairness measure of the table."""
-        return MEASURES[self.table]
+        """Return the fairness measure of the table; that of a regression is in the units of its target, from 0 to 1."""
+        return MEAN_DIFFERENCE if self.task.regression else MEASURES[self.table]
 
     def X(self, part: str) -> FloatArray:
         """Return the features of the track on "train", "ensemble" or "test" rows."""

@@ -284,6 +284,44 @@ def fit_squared(
     return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
 
 
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """The step that puts the target of a regression, and its predictions, into the unit of fairness.
+
+    Attributes
+    ----------
+    unit : float
+        The unit, in the units of the target.
+    target_like : ndarray of shape (k,)
+        The columns that predict the target; models of the attribute and its indicators have no unit.
+    """
+
+    unit: float
+    target_like: NDArray[np.bool_]
+
+    @property
+    def of_column(self) -> FloatArray:
+        """Return the unit of each column, shape (k,)."""
+        return np.where(self.target_like, self.unit, 1.0)
+
+    def __call__(self, rows: Rows) -> Rows:
+        return replace(rows, scores=rows.scores / self.of_column, y=rows.numbers() / self.unit)
+
+    def undo(self, fitted: FittedPath) -> FittedPath:
+        """Return stacks of columns in the units of the target; targets and biases stay in the unit of fairness."""
+        factor, solution = self.unit / self.of_column, fitted.solution
+        path = replace(fitted.path, weights=fitted.path.weights * factor, intercept=fitted.path.intercept * self.unit)
+        if solution is not None:
+            solution = replace(
+                solution,
+                w0=solution.w0 * factor,
+                U=solution.U * factor[:, None],
+                mean_h=solution.mean_h * self.of_column,
+                mean_y=solution.mean_y * self.unit,
+            )
+        return replace(fitted, path=path, solution=solution)
+
+
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
     """Return the part of b₀ that each target (p, m) keeps; NaN where there is none, or targets are not on its ray."""
     square = float(b0 @ b0)

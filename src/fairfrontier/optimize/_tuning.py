@@ -465,12 +465,12 @@ def tune(
     of_group = group if path == "signed" else None
     debias = _debias(validation.full, family_of, of_group) if own else None
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
-    # All at once: where the rows are on a disk, one pass over them values every trial.
-    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
+    # All at once: where the rows are on a disk, one pass over them evaluates every trial.
+    evaluated = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
     tried: dict[str, float] = {}
     best: dict[str, tuple[Trial, TradeoffPoints]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
-        points = [next(valued) for _ in of_name]
+        points = [next(evaluated) for _ in of_name]
         # Rounded, so that equals are equal whatever the order of the sums behind them.
         smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
