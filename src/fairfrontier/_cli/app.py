@@ -305,12 +305,43 @@ def reproduce(
         Path | None, typer.Option(help="Folder for predictions of base learners. Default: .cache in --out.")
     ] = None,
     redo: Annotated[bool, typer.Option("--redo", help="Run again what has a record.")] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(help="in-x (the attribute is a feature) or blind (its columns are removed). Default: both."),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option(help="ours, or paper: the fair learners' parameters as in the paper's supplement.")
+    ] = "ours",
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Your own learner as one more row: module:Class with fit and predict_proba, or fit_grid."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet table of features instead of the paper's tasks.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="With --data: the column to predict, with two values.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="With --data: the column of the attribute.")] = None,
+    positive: Annotated[str | None, typer.Option(help="With --data: the positive value of the label.")] = None,
 ) -> None:
-    """Reproduce the paper's tables and figures; start it again to go on where it was stopped."""
+    """Reproduce the paper's tables, or the whole comparison on your table; a stopped run goes on where it was."""
     check_installed("matplotlib", extra="benchmark", purpose="reproduce")
-    from fairfrontier._cli.reproduce import run_reproduce
+    from fairfrontier._cli.reproduce import run_reproduce, user_table
 
-    run_reproduce(out, table, tasks, methods, splits=splits, jobs=jobs, quick=quick, cache=cache, redo=redo)
+    run_reproduce(
+        out,
+        table,
+        tasks,
+        methods,
+        splits=splits,
+        jobs=jobs,
+        quick=quick,
+        cache=cache,
+        redo=redo,
+        tracks=track,
+        own=method,
+        grid=grid,
+        data=None if data is None else user_table(data, label, sensitive, positive),
+    )
 
 
 @app.command()
