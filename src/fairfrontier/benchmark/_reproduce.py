@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfrontier._disk import write_atomically
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark._figures import save_figures
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
 from fairfrontier.benchmark._paper_tables import LABELS, TITLES, comparison_markdown, latex, markdown, notes, table_csv
-from fairfrontier.benchmark._records import Cell, Record, write_atomically
+from fairfrontier.benchmark._records import Cell, Record
 from fairfrontier.benchmark._run_settings import FULL, SETTINGS
 from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
 from fairfrontier.benchmark._summary import TableSummary, cpu_seconds, summarise_table
