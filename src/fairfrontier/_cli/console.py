@@ -125,7 +125,7 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(sentence(summary["recommendation"]))
     if not summary["regression"]:
         positive = printable(settings["positive"])
-        console.print(Text(f"The positive label is {positive}; a score above {settings['threshold']:g} selects."))
+        console.print(Text(f"The positive label is {positive}; {printable(settings['rule'], 200)} selects."))
     if summary["rule"]:
         console.print()
         console.print(sentence(summary["overview"]))

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 Piece = dict[str, str]
+# The lowest level of fairness, or of a ratio, that people ask for.
+_ASKED_FOR = 0.8
 
 
 def text(value: str) -> Piece:
@@ -46,7 +48,7 @@ def level(value: float) -> str:
     ('0.94999', '0.950', '0.264', '0.79996')
     """
     rounded = round(value, 3)
-    if rounded > value + 1e-9 and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
+    if rounded > value + 1e-9 and rounded >= _ASKED_FOR and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
         return f"{math.floor(value * 1e5 + 1e-9) / 1e5:.5f}"
     return f"{rounded:.3f}"
 

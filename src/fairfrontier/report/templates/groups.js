@@ -17,7 +17,8 @@ const groups = (() => {
     return counts.map((group) => {
       const [hits, n] = rate.of(group);
       if (n === 0) return { name: group.name, n, value: null, low: null, high: null };
-      const [low, high] = maths.wilson(hits, n, Number(z));
+      // With sample weights, of as many rows as they are worth.
+      const [low, high] = maths.wilson(hits * group.scale, n * group.scale, Number(z));
       return { name: group.name, n, value: hits / n, low, high, judged: group.judged };
     });
   }
@@ -29,7 +30,7 @@ const groups = (() => {
   function bar(entry, scale, asText) {
     const row = dom.make("div", "bar-row");
     const label = dom.make("span", "bar-label");
-    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en")}`));
+    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en", { maximumFractionDigits: 0 })}`));
     const track = dom.make("span", "bar-track");
     track.setAttribute("aria-hidden", "true");
     const value = dom.make("span", "bar-value", entry.value === null ? "no such rows" : asText(entry.value));
