@@ -279,3 +279,34 @@ def test_ratio_to_the_highest_beside_a_reference(run):
     np.testing.assert_allclose(table["impact_ratio"], rates[table.index] / rates["b"], atol=1e-12)
     judged = rates[table.index[table["judged"]]]
     np.testing.assert_allclose(table["ratio_to_highest"], rates[table.index] / judged.max(), atol=1e-12)
+
+
+def test_regression_has_a_unit_and_its_own_words(run):
+    """Label and predictions × 100 say the same; the words are R² and prediction."""
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 800)
+    y = rng.normal(3, 2, 800) + (sex == "m")
+    frame = pd.DataFrame({"y": y, "sex": sex, "a": y + rng.normal(0, 1, 800), "b": y.mean() + 0.4 * (y - y.mean())})
+    options = ("--accuracy", "r2", "--scores", "a", "--scores", "b")
+    code, text, summary, out = run(frame, *options)
+    assert code == 0
+    large = frame.assign(y=100 * y, a=100 * frame["a"], b=100 * frame["b"])
+    again = run(large, *options)[2]
+    for one, other in zip(summary["models"], again["models"], strict=True):
+        gap = abs(frame[one["model"]][sex == "m"].mean() - frame[one["model"]][sex == "f"].mean())
+        assert one["fairness"] == pytest.approx(1 - gap / y.std(), abs=1e-12)
+        assert other["fairness"] == pytest.approx(one["fairness"], abs=1e-9)
+        assert other["accuracy"] == pytest.approx(one["accuracy"], abs=1e-9)
+    assert f"in standard deviations of the label ({y.std():.4g})" in text
+    assert "The same prediction for everyone would have R²" in text
+    for word in ("accuracy", "decision"):
+        assert word not in text.replace("--accuracy", "")
+    page = (out / "report.html").read_text()
+    shown = page[: page.index('<script type="application/json"')]
+    shown = shown[shown.index("<body>") :]
+    assert "Mean prediction" in shown
+    assert "the same decision" not in shown
+    plain = run(frame, *options, "--fairness", "mean_difference")
+    gap = abs(frame["b"][sex == "m"].mean() - frame["b"][sex == "f"].mean())
+    assert plain[2]["models"][1]["fairness"] == pytest.approx(1 - gap, abs=1e-12)
+    assert "in the units of the label" in plain[1]

@@ -66,7 +66,7 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def run_shown(reproduction: "Reproduction", console: Console) -> list[Path]:
-    """Run a reproduction and show how it goes: a live display on a terminal, one line a cell elsewhere."""
+    """Run a reproduction and show how it goes: a live display on a terminal, one line per cell elsewhere."""
     from fairfrontier.benchmark import Listener, reproduce
     from fairfrontier.benchmark._runner import unfinished
 

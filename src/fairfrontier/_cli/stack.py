@@ -141,7 +141,7 @@ def _operating(summary: dict[str, Any], fitted: FittedStack) -> dict[str, Any]:
 def _stack_words(summary: dict[str, Any]) -> list[Piece]:
     operating = summary["operating"]
     return [
-        text("The fair stack has accuracy "),
+        text(f"The fair stack has {summary['words']['accuracy']} "),
         figure(accuracy(operating["accuracy"])),
         text(" at fairness "),
         figure(level(operating["fairness"])),

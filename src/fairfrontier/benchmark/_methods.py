@@ -13,6 +13,7 @@ from fairfrontier.benchmark._families import FAIR, GROUPS, SHARED, SplitData, fa
 from fairfrontier.benchmark._randomise import evenly_spaced_candidates
 from fairfrontier.benchmark._tasks import Task, seed_of
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE
 from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.quantify._weights import StepWeight
 
@@ -59,8 +60,8 @@ class TaskData:
 
     @property
     def fairness(self) -> str:
-        """Return the fairness measure of the table."""
-        return MEASURES[self.table]
+        """Return the fairness measure of the table; that of a regression is in the units of its target, from 0 to 1."""
+        return MEAN_DIFFERENCE if self.task.regression else MEASURES[self.table]
 
     def y(self, part: str) -> FloatArray:
         """Return the target of "ensemble" or "test" rows."""

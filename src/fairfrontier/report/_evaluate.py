@@ -76,11 +76,15 @@ class GroupCounts:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Models evaluated on one set of rows: their `points` and, for each attribute, their `groups`."""
+    """Models evaluated on one set of rows: their `points` and, for each attribute, their `groups`.
+
+    `unit` is what differences between groups are measured in: 1, or for regression the standard deviation of the label.
+    """
 
     points: TradeoffPoints
     groups: tuple[GroupCounts, ...]
     n_rows: int
+    unit: float = 1.0
 
 
 def evaluate(
@@ -165,9 +169,9 @@ def evaluate_chunks(
     points = points_from_rates(points.rates, sets, points.accuracy, points.names)
     outcome = found.sums.outcome
     if include_constant:
-        outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+        outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0] * found.unit], axis=1)
     groups = group_counts(chunks, found, outcome, min_group)
-    return Evaluation(points, groups, int(found.rows.sum()))
+    return Evaluation(points, groups, int(found.rows.sum()), found.unit)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight,
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
 from fairfrontier.report._ratios import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
-from fairfrontier.report._words import overview, recommendation, rule_sentence
+from fairfrontier.report._words import overview, recommendation, rule_sentence, words
 
 # More families than this are not told apart by colour; the smallest are put together.
 MAX_FAMILIES = 10
@@ -154,9 +154,10 @@ def summarise(
         "created": created.strftime("%Y-%m-%d"),
         "title": settings.title,
         "source": settings.source,
-        "settings": _settings(settings, points),
+        "settings": _settings(settings, points) | {"unit": base.unit},
         "labelled": True,
         "regression": settings.regression,
+        "words": words(settings.accuracy),
         "notes": list(settings.notes),
         "trail": None,
         "differences": None,

@@ -87,7 +87,7 @@ const groups = (() => {
     const ratio = lowest / highest;
     box.dataset.ratio = String(ratio);
     if (chosen >= data.n_models) {
-      const what = chosen === state.constant ? "the same decision for everyone" : "a point of the fair stack";
+      const what = chosen === state.constant ? `the same ${data.words.decision} for everyone` : "a point of the fair stack";
       box.append(dom.make("span", "badge unsure", "not submitted"), ` This is ${what}.`);
     } else {
       const word = attribute.worst.verdict[chosen];
@@ -109,7 +109,7 @@ const groups = (() => {
     holder.replaceChildren();
     dom.byId("chosen-name").textContent = data.models.names[chosen];
     dom.byId("chosen-figures").textContent =
-      `accuracy ${format.accuracy(data.models.accuracy[chosen])} · fairness ${format.level(data.models.fairness[chosen])}`;
+      `${data.words.accuracy} ${format.accuracy(data.models.accuracy[chosen])} · fairness ${format.level(data.models.fairness[chosen])}`;
     for (const attribute of data.attributes) {
       const counts = groupCounts(attribute, chosen);
       const section = dom.make("section", "attribute");
@@ -117,7 +117,7 @@ const groups = (() => {
       if (!data.regression) section.append(verdict(attribute, counts));
       const panels = dom.make("div", "panels");
       const shown = data.regression
-        ? [{ title: "Mean score", note: "of the group", entries: scores(counts) }]
+        ? [{ title: "Mean prediction", note: "of the group", entries: scores(counts) }]
         : rates.map((rate) => ({ ...rate, entries: measured(rate, counts) }));
       // Errors share a scale, so that they can be compared; the share of the selected has its own.
       const errors = scaleOf(shown.slice(1).flatMap((rate) => rate.entries));
