@@ -15,7 +15,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._calls import Calls
-from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
+from fairfrontier.identify._frontier import TAFCurve, frontier_of
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
@@ -30,7 +30,7 @@ class TradeoffPoints:
     Attributes
     ----------
     fairness : ndarray of shape (k,)
-        1 − the largest absolute bias over the contrasts, not below 0.
+        1 − the largest absolute bias over the contrasts, not below 0; or the smallest ratio of two rates.
     accuracy : ndarray of shape (k,)
         The accuracy measure, larger is better.
     names : tuple of str, length k
@@ -88,6 +88,12 @@ class TradeoffPoints:
         probabilities p with |Σ pᵢ·biasᵢ| ≤ 1 − f on every contrast. (Where scores, not decisions, have a bias above 1,
         fairness stops at 0 and is no longer 1 − |bias|; mixtures may then fall short of TAFI too.)
 
+        A ratio is no average over mixtures at all. With such a measure both hulls are the same step curve: the best
+        mixture, by a linear program, at each hundredth and at the fairness of each model on the frontier.
+
+        The accuracy of a mixture is the average of accuracies for decisions drawn model by model. ``"exp_mse"`` and
+        ``"r2"`` of averaged *predictions* are another matter: there a mean of two models is better than a draw.
+
         Examples
         --------
         >>> import numpy as np
@@ -99,10 +105,7 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        kind = validate.interpolation(interpolate)
-        if kind == "signed":
-            return signed_frontier(self.rates, self.sets, self.accuracy)
-        return taf_curve(self.fairness, self.accuracy, interpolate=kind)
+        return frontier_of(self.rates, self.sets, self.accuracy, validate.interpolation(interpolate))
 
     def select(self, models: Sequence[str] | IntArray | NDArray[np.bool_]) -> "TradeoffPoints":
         """Return the points of some of the models, by name, index or boolean mask."""
@@ -166,9 +169,14 @@ def tradeoff_points(
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
         One or more sensitive attributes; groups may be anything hashable. None only with masks as `fairness`.
     fairness : str, list of (mask, mask), or callable
-        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``; pairs of
-        boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair,
-        such as Fairlearn's differences. Functions are called once per model and see decisions.
+        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``: 1 − the
+        largest difference of rates. ``"impact_ratio"`` (of selection rates), ``"equal_opportunity_ratio"``,
+        ``"predictive_equality_ratio"``, ``"equalized_odds_ratio"``: the lowest rate divided by the highest; where all
+        rates are 0 everybody is treated alike, and it is 1. ``"odds_ratio"``: the same for the odds of selection.
+        Any of them may be followed by ``" against GROUP"`` (groups are compared with that one only) and ``" within
+        ATTRIBUTE"`` (groups are compared inside each value of that attribute, which is a control and no group).
+        Or pairs of boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0
+        meaning fair, such as Fairlearn's differences. Functions are called once per model and see decisions.
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"brier"`` (1 − Brier score), ``"r2"`` (clipped to [0, 1]),
         ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The measures ``"r2"`` and
@@ -314,9 +322,7 @@ def points_from_sums(found: Sums, names: tuple[str, ...], *, include_constant: b
 def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, names: tuple[str, ...]) -> TradeoffPoints:
     """Return points from group rates (k, s) and accuracies (k,)."""
     # An accuracy is a quotient of sums; rounding may leave it a hair outside [0, 1].
-    return TradeoffPoints(
-        np.clip(1.0 - sets.largest_gap(rates), 0.0, 1.0), np.clip(accuracy, 0.0, 1.0), names, rates, sets
-    )
+    return TradeoffPoints(sets.fairness(rates), np.clip(accuracy, 0.0, 1.0), names, rates, sets)
 
 
 def called_points(

@@ -11,7 +11,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._rows import Rows
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
-from fairfrontier.metrics._contrasts import Contrasts, build_contrasts, row_masks
+from fairfrontier.metrics._contrasts import Contrasts, build_contrasts, named_measure, row_masks
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 
 
@@ -122,6 +122,11 @@ def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float
         raise InvalidInputError(
             "fairness must be a measure's name or pairs of masks where rows come in chunks; a function needs all rows "
             "at once"
+        )
+    if measure.regression and isinstance(fairness, str) and named_measure(fairness).comparison != "difference":
+        raise InvalidInputError(
+            f"fairness={fairness!r} compares rates of decisions, and a regression has none; use 'demographic_parity', "
+            "which compares means in the unit of the label"
         )
     keyed = chunks.sum(SumRows(measure, threshold))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)

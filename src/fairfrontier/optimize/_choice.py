@@ -285,7 +285,7 @@ class Judge:
         fairest = float(alone.place[main, 0])
         found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
         # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
-        if limits.min_ratio is None:
+        if limits.min_ratio is None and self.sets.compares_differences:
             found = _joined(self._diluted(fairest), found)
         if limits.max_accuracy_loss is not None:
             found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
@@ -397,17 +397,11 @@ class Judge:
         return result
 
     def _gap(self, rates: FloatArray) -> FloatArray:
-        blocks = [rates[..., list(block)] for block in self.sets.blocks]
-        return np.asarray(np.max([block.max(axis=-1) - block.min(axis=-1) for block in blocks], axis=0))
+        return self.sets.largest_gap(np.moveaxis(rates, -1, 1))
 
     def _quotient(self, rates: FloatArray) -> FloatArray:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
-        worst = []
-        for block in self.sets.blocks:
-            of_block = np.clip(rates[..., list(block)], 0.0, None)
-            low, high = of_block.min(axis=-1), of_block.max(axis=-1)
-            worst.append(np.divide(low, high, out=np.ones_like(low), where=high > 0))
-        return np.asarray(np.min(worst, axis=0))
+        return np.asarray(1.0 - np.max(list(self.sets.block_gaps(np.moveaxis(rates, -1, 1), "ratio")), axis=0))
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""

@@ -15,7 +15,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts
+from fairfrontier.metrics._contrasts import RowSets, build_contrasts, named_measure
 from fairfrontier.optimize._choice import Judge, Judged, Limits, Selection
 from fairfrontier.optimize._fitting import FittedPath
 from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
@@ -235,7 +235,8 @@ class OperatingPoint:
         if self._regression and (randomize or min_ratio is not None):
             name = "randomize" if randomize else "min_ratio"
             raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
-        if min_ratio is not None and self.fairness not in ("demographic_parity", "impact_ratio"):
+        parity = isinstance(self.fairness, str) and not named_measure(self.fairness).needs_labels
+        if min_ratio is not None and not parity:
             raise InvalidInputError(
                 "min_ratio compares the rates of positive decisions, so fairness must be 'demographic_parity'; got "
                 f"{self.fairness!r}"
@@ -340,14 +341,15 @@ class OperatingPoint:
             raise InvalidInputError(
                 "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"
             )
-        if y is None and self.fairness != "demographic_parity":
+        measure = named_measure(self.fairness)
+        if y is None and measure.needs_labels:
             raise InvalidInputError(
-                f"calibration must have labels for fairness={self.fairness!r}; got None: only demographic parity needs "
-                "none"
+                f"calibration must have labels for fairness={self.fairness!r}; got None: only demographic parity and "
+                "the impact ratio need none"
             )
         H = self._matrix(X, sensitive)
         rows = Rows.validated(None if y is None else self._target(y), H, sensitive, whole=True, target="y")
-        cells = rows.cells(labelled=MEASURES[self.fairness] != (None,))
+        cells = rows.cells(labelled=measure.needs_labels)
         contrasts = build_contrasts(self.fairness, cells.keys, cells.attributes, sensitive_mode=self.sensitive_mode)
         if contrasts.sets.names != tuple(self.group_sizes_):
             raise InvalidInputError(

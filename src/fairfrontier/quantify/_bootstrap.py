@@ -276,23 +276,6 @@ def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], tota
     return np.clip(values, 0.0, 1.0)
 
 
-def fairness_of(rates: FloatArray, sets: RowSets) -> FloatArray:
-    """Return 1 − the largest gap, shape (b, k), from rates of shape (b, s, k)."""
-    return np.clip(1.0 - largest_gap(rates, sets), 0.0, 1.0)
-
-
-def largest_gap(rates: FloatArray, sets: RowSets) -> FloatArray:
-    """Return the largest difference inside any block of row sets, shape (b, k)."""
-    gap = np.zeros((len(rates), rates.shape[2]))
-    for block in sets.blocks:
-        if len(block) == 2:
-            np.maximum(gap, np.abs(rates[:, block[0]] - rates[:, block[1]]), out=gap)
-        else:
-            of_block = rates[:, list(block)]
-            np.maximum(gap, of_block.max(axis=1) - of_block.min(axis=1), out=gap)
-    return gap
-
-
 def members(names: Sequence[str], family: Sequence[str]) -> IntArray:
     """Return the positions of the models of a family, and of the constant model."""
     wanted = set(family) | {CONSTANT}
