@@ -299,7 +299,7 @@ class TestStacks:
             calibration = (H[3000:], None, group[3000:])
             chosen.append(model.select(**asked, confidence=0.9, calibration=calibration))
             with pytest.raises(InfeasibleError, match="cannot be promised"):
-                model.select(**{name: 0.999 for name in asked}, confidence=0.9, calibration=calibration)
+                model.select(**dict.fromkeys(asked, 0.999), confidence=0.9, calibration=calibration)
         assert chosen[0].selection_.promised == 0.8
         for model in chosen:
             rates = [model.predict(H[group == g]).mean() for g in "abc"]
