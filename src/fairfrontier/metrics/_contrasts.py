@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from fairfrontier._groups import NOT_COMPARED
 from fairfrontier._rows import Key
 from fairfrontier._validation import (
     Attribute,
@@ -387,7 +388,11 @@ def _named_sets(
         for attribute, first in zip(attributes, firsts, strict=True):
             inside = [allowed & (attribute.codes == code) for code in range(len(attribute.values))]
             # Inside a stratum a group that is not there has nobody to compare with; without strata it is an error.
-            present = [code for code, cells in enumerate(inside) if stratum is None or cells.any()]
+            present = [
+                code
+                for code, cells in enumerate(inside)
+                if (stratum is None or cells.any()) and attribute.values[code] != NOT_COMPARED
+            ]
             if len(present) < 2 or (first is not None and first not in present):
                 continue
             start = len(names)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._rows import Rows
+from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts, named_measure, row_masks
@@ -22,6 +23,8 @@ def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
             f"accuracy must be one of {sorted(ACCURACY_MEASURES)} where rows come in chunks; got a function, "
             "which needs all rows at once"
         )
+    if isinstance(accuracy, AccuracyMeasure):
+        return accuracy
     return ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy")]
 
 
@@ -62,13 +65,26 @@ class SumRows:
             self._check_unit_scores(rows)
             y = rows.numbers() if self.measure.squared_error else None
             threshold = None if regression else self.threshold
-            return keyed_sums(rows, labelled=not regression, threshold=threshold, y=y)
+            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y)
+            if self.measure.of_rows is None:
+                return found
+            return replace(found, sums=replace(found.sums, utility=self._utility(rows)))
         # Which class is positive only all chunks together know: see `_with_labels`.
         self._check_unit_scores(rows)
         decisions = keyed_sums(rows, labelled=True, threshold=self.threshold)
         scores = keyed_sums(rows, labelled=True, threshold=None, y=np.zeros(len(rows)))
         both = np.hstack([decisions.sums.outcome, scores.sums.outcome])
         return replace(scores, sums=replace(scores.sums, outcome=both))
+
+    def _utility(self, rows: Rows) -> FloatArray:
+        """Return a measure of all rows at once for the models, and for 0 and for 1 for everybody."""
+        assert self.measure.of_rows is not None
+        classes, codes = validate.distinct(np.asarray(rows.y), parameter="y_true")
+        validate.two_classes(classes)
+        scores = np.column_stack([rows.scores, np.zeros(len(rows)), np.ones(len(rows))])
+        decided = scores if self.threshold is None else scores > self.threshold
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        return self.measure.of_rows(codes == 1, scores, decided, weight)
 
     def _check_unit_scores(self, rows: Rows) -> None:
         """Probabilities must be in [0, 1] where a measure reads them as such."""

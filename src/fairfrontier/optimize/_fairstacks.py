@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import check_finite, positive_labels
@@ -151,7 +152,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
-        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        # Base models and folds take the most probable group of a row, the stack its probabilities.
+        probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
+        certain = sensitive_features if probable is None else {probable.name: probable.likely()}
+        rows = self._fit_rows(X, y, certain, sample_weight)
         attributes = rows.sensitive
         if not isinstance(self.fairness, str):
             self._groups_ = _groups(rows)
@@ -166,6 +170,8 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=names, fold=folds)
+        if probable is not None:
+            rows = rows.spread(probable)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
         self._fit_path(data, rows)
         return self

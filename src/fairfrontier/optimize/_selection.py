@@ -11,6 +11,7 @@ from scipy.special import logit, ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier import _validation as validate
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
@@ -337,6 +338,10 @@ class OperatingPoint:
                 f"{type(calibration).__name__}: y may be None for demographic parity"
             )
         X, y, sensitive = calibration
+        if isinstance(sensitive, ProbableGroups):
+            raise InvalidInputError(
+                "calibration must have groups that are known: what is promised is counted, and nobody is in two groups"
+            )
         if not isinstance(self.fairness, str):
             raise InvalidInputError(
                 "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"

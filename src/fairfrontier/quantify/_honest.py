@@ -240,6 +240,9 @@ def _points(data: Sample, block: Block, part: int) -> TradeoffPoints:
 
 def _parts(data: Sample, parts: int, generator: np.random.Generator) -> NDArray[np.float32]:
     """Return 1 where a row (in cell order) is in a part, shape (parts, n); cells are spread evenly over parts."""
+    if data.person is not None:
+        part = generator.permutation(int(data.person.max()) + 1) % parts
+        return np.asarray(np.equal.outer(np.arange(parts), part[data.person]), dtype=np.float32)
     bounds = data.bounds()
     part_of_row = np.empty(data.n_rows, dtype=np.intp)
     start = int(generator.integers(parts))
