@@ -27,10 +27,13 @@ from fairfrontier._validation import (
 )
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
+# Demographic parity in the units of a regression target itself; of decisions the two are the same.
+MEAN_DIFFERENCE = "mean_difference"
 _ALL, _POSITIVE, _NEGATIVE = (None,), (True,), (False,)
 # Every measure: the labels on which it conditions (None is every row), and how rates are compared (`COMPARISONS`).
 _MEASURES: dict[str, tuple[tuple[bool | None, ...], str]] = {
     "demographic_parity": (_ALL, "difference"),
+    MEAN_DIFFERENCE: (_ALL, "difference"),
     "equal_opportunity": (_POSITIVE, "difference"),
     "true_positive_rate_parity": (_POSITIVE, "difference"),
     "predictive_equality": (_NEGATIVE, "difference"),
@@ -264,6 +267,8 @@ class Contrasts:
         The two classes of the label, the positive one last; None: no label.
     attributes : tuple of Attribute
         The sensitive attributes, with the group of each cell as their `codes`.
+    in_target_units : bool
+        Whether differences of predicted numbers are taken as they are; else in standard deviations of the target.
     """
 
     sets: RowSets
@@ -272,6 +277,7 @@ class Contrasts:
     label: NDArray[np.bool_]
     classes: tuple[Any, Any] | None
     attributes: tuple[Attribute, ...]
+    in_target_units: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -344,7 +350,9 @@ def build_contrasts(
     if sensitive_mode == "intersectional" and len(groups) > 1:
         groups = (intersection(groups),)
     sets, membership = _named_sets(measure, label, groups, stratum)
-    return Contrasts(sets, membership, tuple(keys), label, classes, groups if stratum is None else (*groups, stratum))
+    attributes_there = groups if stratum is None else (*groups, stratum)
+    in_units = fairness == MEAN_DIFFERENCE
+    return Contrasts(sets, membership, tuple(keys), label, classes, attributes_there, in_units)
 
 
 def attributes_of(keys: Sequence[Key], names: Sequence[str]) -> tuple[Attribute, ...]:

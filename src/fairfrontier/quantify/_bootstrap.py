@@ -70,6 +70,8 @@ class Sample:
         Sample weights.
     measure : AccuracyMeasure
         The accuracy measure.
+    unit : float
+        The unit of fairness, that of the data themselves in every replicate.
     scores : ndarray of shape (n, k) or None
         Scores, where the accuracy measure needs all rows at once.
     person : ndarray of shape (n,) or None
@@ -85,6 +87,7 @@ class Sample:
     y: FloatArray
     weight: FloatArray | None
     measure: AccuracyMeasure
+    unit: float = 1.0
     scores: NDArray[Any] | None = None
     person: IntArray | None = None
 
@@ -171,7 +174,9 @@ def sample_rows(
     error = (rows.scores[order] - y[order, None]) ** 2 if measure.squared_error else None
     weight = None if rows.weight is None else rows.weight[order]
     scores = None if measure.of_rows is None else rows.scores[order].astype(np.float64)
-    result = Sample(points, contrasts, order, codes[order], outcome, error, y[order], weight, measure, scores)
+    result = Sample(
+        points, contrasts, order, codes[order], outcome, error, y[order], weight, measure, found.unit, scores
+    )
     numbers, person = np.unique(rows.row, return_inverse=True)
     return result if len(numbers) == len(rows) else replace(result, person=np.ravel(person)[order])
 
@@ -251,7 +256,8 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
         mean = weights @ data.y / totals.sum(axis=1) if data.measure.regression else 0.0
         constant = constant_outcome(data.measure, totals, data.contrasts.label, mean)
         outcome[:, :, -1] = totals * constant[:, None]
-    return Block(_rates(data.contrasts, outcome, totals), _accuracies(data, weights, outcome, totals))
+    rates = _rates(data.contrasts, outcome, totals) / data.unit
+    return Block(rates, _accuracies(data, weights, outcome, totals))
 
 
 def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
