@@ -305,6 +305,22 @@ class TestStacks:
             rates = [model.predict(H[group == g]).mean() for g in "abc"]
             assert min(rates) / max(rates) > 0.8
 
+    def test_no_group_is_levelled_below_a_rate(self, rows):
+        H, y, group = rows
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=group)
+        free = model.select(0.95).selection_
+        before = [(model.at(target=model.path_.target[0]).predict(H[group == g])).mean() for g in "abc"]
+        assert list(free.rates_before.values()) == pytest.approx(before, abs=0.03)
+        assert free.levelling == "both"
+        assert model.select(0.0).selection_.levelling == "none"
+        floor = min(free.rates.values()) + 0.01
+        chosen = model.select(0.9, min_rate=floor)
+        assert min(chosen.selection_.rates.values()) >= floor - 1e-9
+        assert f"rate {floor:g}" in str(chosen.selection_)
+        assert "before" in str(chosen.selection_)
+        with pytest.raises(InfeasibleError, match="min_rate"):
+            model.select(0.9, min_rate=0.9)
+
     def test_the_largest_promise_is_where_the_tests_begin_to_fail(self, rows):
         H, y, group = rows
         model = ff.FairStacksClassifier("precomputed", fairness="impact_ratio", alpha=1.0)

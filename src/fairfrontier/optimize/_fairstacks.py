@@ -474,6 +474,7 @@ class BaseFairStacks(BaseEstimator):
         *,
         min_ratio: float | None = None,
         max_accuracy_loss: float | None = None,
+        min_rate: float | None = None,
         confidence: float | None = None,
         calibration: Any = None,
         randomize: bool = False,
@@ -489,6 +490,10 @@ class BaseFairStacks(BaseEstimator):
             Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
         max_accuracy_loss : float, optional
             Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        min_rate : float, optional
+            Least rate of positive decisions in every row set (for equal opportunity: true positive rate), so that
+            fairness is not had by levelling down. As estimated; a confidence does not promise it. Alone, it asks for
+            the fairest such place.
         confidence : float, optional
             Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
         calibration : (X, y, sensitive_features), optional
@@ -503,7 +508,8 @@ class BaseFairStacks(BaseEstimator):
         Returns
         -------
         FairStacksClassifier or FairStacksRegressor
-            A fitted copy; `selection_` says what was asked, estimated, promised and given up, and prints.
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, each group's rate before
+            and after, and prints.
 
         Raises
         ------
@@ -521,7 +527,7 @@ class BaseFairStacks(BaseEstimator):
         """
         check_is_fitted(self, "path_")
         options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
-        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, **options)
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
         sure = self._confidence(confidence, calibration)
         options = {"confidence": sure, "randomize": randomize, "secret": secret}
         return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))

@@ -85,20 +85,29 @@ def calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
 
 
 def checked_limits(
-    min_fairness: Any, min_ratio: Any, max_accuracy_loss: Any, *, fairness: Any, regression: bool, randomize: bool
+    min_fairness: Any,
+    min_ratio: Any,
+    max_accuracy_loss: Any,
+    min_rate: Any = None,
+    *,
+    fairness: Any,
+    regression: bool,
+    randomize: bool,
 ) -> Limits:
     """Return what is asked for, checked."""
     given = {"min_fairness": min_fairness, "min_ratio": min_ratio, "max_accuracy_loss": max_accuracy_loss}
+    given |= {"min_rate": min_rate}
     checked = {
         name: None if value is None else validate.number(value, parameter=name, low=0.0, high=1.0)
         for name, value in given.items()
     }
     if all(value is None for value in checked.values()):
         raise InvalidInputError(
-            "give at least one of min_fairness, min_ratio and max_accuracy_loss; got none: select(min_fairness=0.95)"
+            "give at least one of min_fairness, min_ratio, max_accuracy_loss and min_rate; got none: "
+            "select(min_fairness=0.95)"
         )
-    if regression and (randomize or min_ratio is not None):
-        name = "randomize" if randomize else "min_ratio"
+    if regression and (randomize or min_ratio is not None or min_rate is not None):
+        name = "randomize" if randomize else "min_ratio" if min_rate is None else "min_rate"
         raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
     parity = isinstance(fairness, str) and not named_measure(fairness).needs_labels
     if min_ratio is not None and not parity:
@@ -304,6 +313,12 @@ def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limit
 
 def _nothing(judge: Judge, limits: Limits) -> str:
     """Return a sentence that says what could be had instead of what was asked for."""
+    if limits.min_rate is not None and judge.choose(replace(limits, min_rate=None), randomize=False) is not None:
+        highest = max(float(one.min(axis=1).max()) for one in judge.single().rates)
+        return (
+            f"min_rate={limits.min_rate:g} leaves no model that meets the other requests; on this path the lowest rate "
+            f"of a group is {highest:.3f} at most: ask for less, or lower the threshold"
+        )
     if limits.max_accuracy_loss is not None:
         fairest = judge.choose(Limits(max_accuracy_loss=limits.max_accuracy_loss), randomize=False)
         if fairest is not None:
@@ -327,11 +342,13 @@ def _summary(judge: Judge, chosen: Judged, limits: Limits) -> Selection:
         asked=limits.min_fairness,
         asked_ratio=limits.min_ratio,
         asked_loss=limits.max_accuracy_loss,
+        asked_rate=limits.min_rate,
         estimated=float(judge.fairness(chosen)[0]),
         accuracy=float(chosen.accuracy[0]),
         given_up=float(judge.accuracy[0] - chosen.accuracy[0]),
         kind="constant" if constant else "stack" if alone else "mixture",
         rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
+        rates_before=dict(zip(names, judge.rates[0][0].tolist(), strict=True)),
         ratio=float(judge.quotient(chosen.rates[0])[0]),
         changed={} if moved is None else dict(zip(names, moved.tolist(), strict=True)),
         notes=tuple(_notes(judge, chosen, limits, constant=constant, alone=alone)),
