@@ -329,3 +329,72 @@ class TestStacks:
         promised = model.select(max_accuracy_loss=0.02, **options).selection_.promised
         assert 0.7 < promised < 1.0
         assert model.select(promised - 0.01, **options).selection_.promised == pytest.approx(promised - 0.01)
+
+
+class TestSeveralClasses:
+    def test_against_a_loop(self):
+        for seed in range(30):
+            rng = np.random.default_rng(seed)
+            n, names = 300, np.array(["no", "wait", "yes"])
+            y, group, weight = rng.choice(names, n), rng.integers(0, 3, n), rng.integers(1, 4, n).astype(float)
+            decided = {"a": np.where(rng.random(n) < 0.6, y, rng.choice(names, n)), "b": rng.choice(names, n)}
+            for fairness, condition in (("demographic_parity", False), ("equal_opportunity", True)):
+                points = ff.tradeoff_points(
+                    y, decided, sensitive_features=group, fairness=fairness, sample_weight=weight
+                )
+                for j, found in enumerate(decided.values()):
+                    worst = 0.0
+                    for name in names:
+                        rows = y == name if condition else np.ones(n, bool)
+                        rates = [
+                            np.average(found[rows & (group == g)] == name, weights=weight[rows & (group == g)])
+                            for g in range(3)
+                        ]
+                        worst = max(worst, np.ptp(rates))
+                    assert points.fairness[j] == pytest.approx(1 - worst, abs=1e-12)
+                    assert points.accuracy[j] == pytest.approx(np.average(found == y, weights=weight))
+                assert points.fairness[-1] == 1.0
+                share = max(weight[y == name].sum() for name in names) / weight.sum()
+                assert points.accuracy[-1] == pytest.approx(share)
+
+    def test_numbers_ratios_and_fauc(self):
+        rng = np.random.default_rng(0)
+        y, group = rng.integers(0, 4, 400), rng.choice(["f", "m"], 400)
+        decided = np.column_stack([np.where(rng.random(400) < share, y, 0) for share in (0.5, 0.9)])
+        points = ff.tradeoff_points(y, decided, sensitive_features=group, fairness="impact_ratio")
+        rates = [[(decided[group == g, 1] == c).mean() for g in "fm"] for c in range(4)]
+        assert points.fairness[1] == pytest.approx(min(min(r) / max(r) for r in rates))
+        assert "sensitive_feature=f | decided 0 − sensitive_feature=m | decided 0" in points.contrasts
+        assert ff.fauc_score(y, decided, sensitive_features=group) > 0.8
+
+    def test_scores_are_no_classes(self):
+        with pytest.raises(InvalidInputError, match="two classes"):
+            ff.tradeoff_points([0, 1, 2, 1], [0.1, 0.5, 0.7, 0.9], sensitive_features=list("abab"))
+
+
+class TestUnpaired:
+    def test_two_populations(self):
+        one, other = population(700, 0), population(900, 1)
+        options = {"fairness": "demographic_parity", "n_resamples": 200, "random_state": 0, "paired": False}
+        y, groups = (one[0], other[0]), (one[2], other[2])
+        same = ff.compare_fauc(y, one[1], other[1], sensitive_features=groups, **options)
+        apart = [
+            ff.fauc_score(part[0], part[1], sensitive_features=part[2], fairness="demographic_parity")
+            for part in (one, other)
+        ]
+        assert same.difference == pytest.approx(apart[0] - apart[1])
+        assert same.low < 0 < same.high
+        assert same.p_value > 0.05
+        worse = ff.compare_fauc(y, one[1], np.roll(other[1], 1, axis=0), sensitive_features=groups, **options)
+        assert worse.low > 0
+        assert worse.p_value < 0.01
+        intervals = [
+            ff.fauc_interval(part[0], part[1], sensitive_features=part[2], n_resamples=200, random_state=0)
+            for part in (one, other)
+        ]
+        assert same.high - same.low < sum(interval.high - interval.low for interval in intervals) * 1.2
+
+    def test_pairs_must_be_pairs(self):
+        y, scores, group = population(100, 0)
+        with pytest.raises(InvalidInputError, match="must be a pair"):
+            ff.compare_fauc(y, scores, scores, sensitive_features=(group, group), paired=False)

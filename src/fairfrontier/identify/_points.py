@@ -15,6 +15,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._calls import Calls
+from fairfrontier.identify._classes import class_decisions, joined
 from fairfrontier.identify._frontier import TAFCurve, frontier_of
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
@@ -163,9 +164,9 @@ def tradeoff_points(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Two classes of any type (the second in sorted order is positive), or numbers for regression.
+        Two classes of any type (the second in sorted order is positive), more classes, or numbers for regression.
     y_preds : dict, 2-D array-like of shape (n, k) or dataframe
-        Scores or 0/1 decisions of `k` models, by name, by column.
+        Scores or 0/1 decisions of `k` models, by name, by column; of more than two classes the decided class.
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
         One or more sensitive attributes; groups may be anything hashable. None only with masks as `fairness`.
     fairness : str, list of (mask, mask), or callable
@@ -204,6 +205,10 @@ def tradeoff_points(
     Dask arrays, series and dataframes are taken too, for the named measures: each partition is summed where it lies,
     and nothing is gathered but the sums. See `points_from_chunks` for files.
 
+    With more than two classes each is taken against the rest: the rates of deciding for it (with measures that
+    condition, among rows that have that label, or have not) are compared between groups, and fairness is that of the
+    worst class. Accuracy is the share of right decisions.
+
     Examples
     --------
     >>> import numpy as np
@@ -227,12 +232,39 @@ def tradeoff_points(
     }
     if is_dask(y_true, y_preds, sensitive_features, sample_weight):
         return points_from_chunks(dask_chunks(y_true, y_preds, **parts), **options)
+    if isinstance(accuracy, str) and accuracy == "accuracy" and y_true is not None and not callable(fairness):
+        several = class_decisions(y_true, y_preds)
+        if several is not None:
+            return _points_of_classes(*several, parts, options)
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
     if callable(fairness) or callable(accuracy):
         return called_points(rows, sensitive_features, **options)
     check_constant_name(rows.names, include_constant)
     options.pop("include_constant")
     return points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
+
+
+def _points_of_classes(
+    classes: list[Any], label: IntArray, decided: dict[str, IntArray], parts: dict[str, Any], options: dict[str, Any]
+) -> TradeoffPoints:
+    """Return points where there are more than two classes: one against the rest, for each."""
+    include_constant, names = options["include_constant"], tuple(decided)
+    check_constant_name(names, include_constant)
+    binary = options | {"include_constant": False, "threshold": 0.5}
+    found = []
+    for i, value in enumerate(classes):
+        chosen = {name: (codes == i).astype(np.uint8) for name, codes in decided.items()}
+        points = tradeoff_points((label == i).astype(np.uint8), chosen, **parts, **binary)
+        found.append((value, points.rates, points.sets))
+    rates, sets = joined(found)
+    weight = validate.sample_weights(parts["sample_weight"], len(label))
+    right = np.array([np.average(codes == label, weights=weight) for codes in decided.values()])
+    if not include_constant:
+        return points_from_rates(rates, sets, right, names)
+    shares = np.bincount(label, weight, minlength=len(classes)) / (len(label) if weight is None else weight.sum())
+    # The constant model decides for the most frequent class, whatever the group.
+    constant = np.concatenate([np.full(part.shape[1], i == shares.argmax()) for i, (_, part, _) in enumerate(found)])
+    return points_from_rates(np.vstack([rates, constant]), sets, np.append(right, shares.max()), (*names, CONSTANT))
 
 
 def points_from_chunks(
