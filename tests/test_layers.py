@@ -11,7 +11,19 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_csv", "_disk", "_extras", "_html", "_rows", "_scores", "_validation", "_version", "exceptions")
+BASE = (
+    "_columns",
+    "_csv",
+    "_disk",
+    "_extras",
+    "_groups",
+    "_html",
+    "_rows",
+    "_scores",
+    "_validation",
+    "_version",
+    "exceptions",
+)
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
     "chunks": (),

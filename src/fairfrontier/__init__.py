@@ -29,6 +29,13 @@ if TYPE_CHECKING:
     from fairfrontier._persistence import save as save
     from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
     from fairfrontier.identify import *  # noqa: F403
+    from fairfrontier.metrics import StratifiedRatio as StratifiedRatio
+    from fairfrontier.metrics import expected_payoff as expected_payoff
+    from fairfrontier.metrics import mantel_haenszel as mantel_haenszel
+    from fairfrontier.metrics import recall_at as recall_at
+    from fairfrontier.metrics import row_payoff as row_payoff
+    from fairfrontier.metrics import standardized_mean_difference as standardized_mean_difference
+    from fairfrontier.metrics import top_share as top_share
     from fairfrontier.optimize import *  # noqa: F403
     from fairfrontier.quantify import *  # noqa: F403
     from fairfrontier.report import AuditResult as AuditResult
@@ -53,10 +60,12 @@ else:
         "FairSearch": "search",
         "FairStacksClassifier": "optimize",
         "FairStacksRegressor": "optimize",
+        "FairnessBounds": "identify",
         "GeneralizationBound": "optimize",
         "MixtureReport": "optimize",
         "PointWeight": "quantify",
         "PowerWeight": "quantify",
+        "ProbableGroups": "identify",
         "Question": "quantify",
         "Questionnaire": "quantify",
         "RandomizedMixture": "optimize",
@@ -66,6 +75,7 @@ else:
         "SensitivityDisplay": "quantify",
         "StackStatistics": "optimize",
         "StepWeight": "quantify",
+        "StratifiedRatio": "metrics",
         "TAFBands": "quantify",
         "TAFCurve": "identify",
         "TAFDisplay": "identify",
@@ -78,6 +88,8 @@ else:
         "compare_fauc": "quantify",
         "composite_fauc": "quantify",
         "elicit_weight": "quantify",
+        "expected_payoff": "metrics",
+        "fairness_bounds": "identify",
         "fauc": "quantify",
         "fauc_interval": "quantify",
         "fauc_score": "quantify",
@@ -88,13 +100,18 @@ else:
         "honest_taf": "quantify",
         "load": "_persistence",
         "make_fauc_scorer": "adapters",
+        "mantel_haenszel": "metrics",
         "points_from_chunks": "identify",
+        "recall_at": "metrics",
+        "row_payoff": "metrics",
         "rows_needed": "optimize",
         "save": "_persistence",
         "score_decision_diagnostics": "optimize",
         "solve_stack": "optimize",
+        "standardized_mean_difference": "metrics",
         "taf_bands": "quantify",
         "taf_curve": "identify",
+        "top_share": "metrics",
         "tradeoff_points": "identify",
     }
     _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")

@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import check_finite, positive_labels
@@ -160,7 +161,10 @@ class BaseFairStacks(BaseEstimator):
             parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
-        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        # Base models and folds take the most probable group of a row, the stack its probabilities.
+        probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
+        certain = sensitive_features if probable is None else {probable.name: probable.likely()}
+        rows = self._fit_rows(X, y, certain, sample_weight)
         attributes = rows.sensitive
         if not isinstance(self.fairness, str):
             self._groups_ = _groups(rows)
@@ -177,6 +181,8 @@ class BaseFairStacks(BaseEstimator):
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=names, fold=folds)
+        if probable is not None:
+            rows = rows.spread(probable)
         units = self._units(whole(rows))
         rows = rows if units is None else units(rows)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
@@ -475,6 +481,7 @@ class BaseFairStacks(BaseEstimator):
         *,
         min_ratio: float | None = None,
         max_accuracy_loss: float | None = None,
+        min_rate: float | None = None,
         confidence: float | None = None,
         calibration: Any = None,
         randomize: bool = False,
@@ -490,6 +497,10 @@ class BaseFairStacks(BaseEstimator):
             Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
         max_accuracy_loss : float, optional
             Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        min_rate : float, optional
+            Least rate of positive decisions in every row set (for equal opportunity: true positive rate), so that
+            fairness is not had by levelling down. As estimated; a confidence does not promise it. Alone, it asks for
+            the fairest such place.
         confidence : float, optional
             Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
         calibration : (X, y, sensitive_features), optional
@@ -504,7 +515,8 @@ class BaseFairStacks(BaseEstimator):
         Returns
         -------
         FairStacksClassifier or FairStacksRegressor
-            A fitted copy; `selection_` says what was asked, estimated, promised and given up, and prints.
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, each group's rate before
+            and after, and prints.
 
         Raises
         ------
@@ -522,7 +534,7 @@ class BaseFairStacks(BaseEstimator):
         """
         check_is_fitted(self, "path_")
         options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
-        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, **options)
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
         sure = self._confidence(confidence, calibration)
         options = {"confidence": sure, "randomize": randomize, "secret": secret}
         return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))

@@ -143,8 +143,10 @@ class Walker:
             multipliers = _line(self.evaluate, self.reach, margin)
         else:
             multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
-        found = Walk(multipliers, self.evaluate(multipliers), refitted(multipliers), self.largest + margin)
-        return found.worth_having()
+        points = self.evaluate(multipliers)
+        # A ratio's error is that of a rate in units of the rate.
+        slack = margin if origin.sets.compares_differences else margin / max(float(origin.rates[0].max()), margin)
+        return Walk(multipliers, points, refitted(multipliers), self.largest + slack).worth_having()
 
 
 def displaced(multipliers: FloatArray) -> Targets:
@@ -287,10 +289,11 @@ def interpolate(places: FloatArray, values: FloatArray) -> FloatArray:
 
 def towards_fair(points: TradeoffPoints) -> FloatArray:
     """Return the bias (q,) of a path's points, the constant left out: signed with one contrast, else the largest."""
+    gap = points.sets.largest_gap(points.rates[:-1])
     if points.sets.n_contrasts == 1:
-        bias = points.bias[:-1, 0]
-        return np.asarray(bias * (np.sign(bias[0]) or 1.0))
-    return points.sets.largest_gap(points.rates[:-1])
+        sign = np.sign(points.bias[:-1, 0])
+        return np.asarray(gap * sign * (sign[0] or 1.0))
+    return gap
 
 
 def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
@@ -337,14 +340,22 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
 
 
 def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
-    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs."""
-    pairs = sets.pairs()
-    n_in_block = np.concatenate([np.full(len(block) * (len(block) - 1) // 2, len(block)) for block in sets.blocks])
-    result = np.zeros((len(pairs), n_sets))
-    rows: IntArray = np.arange(len(pairs))
-    np.add.at(result, (rows, pairs[:, 0]), 1.0 / n_in_block)
-    np.add.at(result, (rows, pairs[:, 1]), -1.0 / n_in_block)
-    return result
+    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs.
+
+    Where all are compared with a reference, the multiplier of a set is its bonus minus the mean of its block: the net
+    effect on each set is the same.
+    """
+    parts = []
+    for block, pairs in zip(sets.blocks, sets.pairs_by_block(), strict=True):
+        part = np.zeros((len(pairs), n_sets))
+        every = np.arange(len(pairs))
+        if sets.reference:
+            part[:, list(block)] = -1.0 / len(block)
+            part[every, pairs[:, 0]] += 1.0
+        else:
+            part[every, pairs[:, 0]], part[every, pairs[:, 1]] = 1.0 / len(block), -1.0 / len(block)
+        parts.append(part)
+    return np.concatenate(parts)
 
 
 def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> FloatArray:
