@@ -22,6 +22,7 @@ ABOVE_BASE = {
     "optimize": (*CORE_LAYERS, "_attribute_models"),
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "_attribute_models", "datasets"),
+    "limit": (*CORE_LAYERS, "_attribute_models", "optimize", "learners"),
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
     "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),

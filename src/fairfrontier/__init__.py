@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairfrontier import exceptions as exceptions
     from fairfrontier import identify as identify
     from fairfrontier import learners as learners
+    from fairfrontier import limit as limit
     from fairfrontier import metrics as metrics
     from fairfrontier import optimize as optimize
     from fairfrontier import quantify as quantify
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from fairfrontier._persistence import save as save
     from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
     from fairfrontier.identify import *  # noqa: F403
+    from fairfrontier.limit import *  # noqa: F403
     from fairfrontier.optimize import *  # noqa: F403
     from fairfrontier.quantify import *  # noqa: F403
     from fairfrontier.report import AuditResult as AuditResult
@@ -38,6 +40,7 @@ else:
     # The module of each public name. It is imported when the name is first used: `import fairfrontier` and
     # `fairfrontier --help` do not wait for scipy and scikit-learn.
     _HOME = {
+        "AchievableFrontier": "limit",
         "AuditResult": "report",
         "Certificate": "optimize",
         "Choice": "quantify",
@@ -50,10 +53,14 @@ else:
         "FairPath": "optimize",
         "FairStacksClassifier": "optimize",
         "FairStacksRegressor": "optimize",
+        "FrontierGap": "limit",
         "GeneralizationBound": "optimize",
+        "LearningCurve": "limit",
+        "LearningFrontier": "limit",
         "MixtureReport": "optimize",
         "PointWeight": "quantify",
         "PowerWeight": "quantify",
+        "Projection": "limit",
         "Question": "quantify",
         "Questionnaire": "quantify",
         "RandomizedMixture": "optimize",
@@ -70,6 +77,7 @@ else:
         "TradeoffPoints": "identify",
         "UniformWeight": "quantify",
         "Weight": "quantify",
+        "achievable_frontier": "limit",
         "audit": "report",
         "certify": "optimize",
         "compare_fauc": "quantify",
@@ -80,9 +88,11 @@ else:
         "fauc_score": "quantify",
         "fauc_sensitivity": "quantify",
         "fit_answers": "quantify",
+        "frontier_gap": "limit",
         "generalization_bound": "optimize",
         "honest_curve": "quantify",
         "honest_taf": "quantify",
+        "learning_frontier": "limit",
         "load": "_persistence",
         "make_fauc_scorer": "adapters",
         "points_from_chunks": "identify",
@@ -96,7 +106,7 @@ else:
     }
     _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")
     # Reached as `fairfrontier.metrics`, but not brought by `from fairfrontier import *`.
-    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report")
+    _MORE_PACKAGES = ("benchmark", "identify", "limit", "metrics", "optimize", "quantify", "report")
     __all__ = sorted(("__version__", *_HOME, *_PACKAGES))
 
     def __getattr__(name):
