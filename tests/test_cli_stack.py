@@ -1,4 +1,4 @@
-"""Stacks from the command line: fitted on one part of a file, valued on the rest."""
+"""Stacks from the command line: fitted on one part of a file, evaluated on the rest."""
 
 import csv
 import json

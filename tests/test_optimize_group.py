@@ -9,10 +9,9 @@ from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, 
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
-from fairfrontier.optimize._evidence import evidence_of_directions, plug_in_directions
-from fairfrontier.optimize._group_models import fit_group_columns, wants_group_models
-from fairfrontier.optimize._ridge_path import RidgeFactor, signed_targets
-from fairfrontier.optimize._settings import group_columns
+from fairfrontier.optimize._base_models import fit_group_columns, wants_group_models
+from fairfrontier.optimize._fitting import group_columns
+from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, plug_in_directions, signed_targets
 
 from .stacking import Stacking, measured
 

@@ -1,12 +1,11 @@
 """Optimize the frontier: stack the models under a bias constraint."""
 
-from fairfrontier.optimize._choice import Selection
 from fairfrontier.optimize._decision_path import DecisionPath
-from fairfrontier.optimize._draws import Draw
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize._mixture import MixtureReport, RandomizedMixture
+from fairfrontier.optimize._guarantee import rows_needed
+from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
+from fairfrontier.optimize._operating_point import Selection
 from fairfrontier.optimize._ridge_path import FairPath, solve_stack
-from fairfrontier.optimize._rows_needed import rows_needed
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (
     Certificate,

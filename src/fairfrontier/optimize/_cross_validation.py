@@ -1,20 +1,228 @@
-"""Cross-validation of squared-loss stacks: moments of the folds, their solutions, and out-of-fold points.
+"""The rows of a stacking problem, in memory or in chunks, and the cross-validation of squared-loss stacks on them.
 
 One symmetric eigendecomposition per fold serves every α, and the Gram matrix without a fold is the sum of the other
 folds'. The scores along a path are affine in its multipliers, so that k models shrink to 1 + m columns before anything
 is evaluated.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
 
 import numpy as np
 
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.chunks import Chunks
+from fairfrontier.identify._points import TradeoffPoints, points_from_sums
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
+from fairfrontier.metrics._evaluation import Sums
+from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
-from fairfrontier.optimize._stack_rows import FoldStacks, StackRows
-from fairfrontier.optimize._statistics import StackStatistics
+from fairfrontier.optimize._statistics import Folds, StackStatistics, moments_of_folds
+
+
+class StackRows:
+    """The rows of a stacking problem with their moments; making one is a pass over the rows.
+
+    Parameters
+    ----------
+    chunks : Chunks
+        Labels, predictions of the base models, groups and weights; rows in memory are one chunk.
+    fairness, sensitive_mode
+        As in `tradeoff_points`; not a function. Where `fairness` is pairs of masks, the rows have them as attributes.
+    regression : bool
+        Whether the target is a number.
+    threshold : float
+        A score strictly above it is decision 1; not used for regression.
+    folds : Folds, optional
+        Folds, where the stack is to be tuned.
+    """
+
+    def __init__(
+        self,
+        chunks: Chunks,
+        *,
+        fairness: Any = "demographic_parity",
+        sensitive_mode: str = "separate",
+        regression: bool = False,
+        threshold: float = 0.5,
+        folds: Folds | None = None,
+    ) -> None:
+        self.folds, self.regression, self.names = folds, regression, chunks.names
+        self.threshold = None if regression else threshold
+        options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression}
+        self.moments = moments_of_folds(chunks, folds=folds, **options)
+        self.contrasts = self.moments.contrasts
+        self._chunks = chunks
+
+    @property
+    def set_rows(self) -> FloatArray:
+        """The number of rows of each row set, shape (s,), whatever their weights."""
+        return np.asarray(self.contrasts.membership @ self.moments.keyed.rows, dtype=np.float64)
+
+    def statistics(self) -> StackStatistics:
+        """Return the moments of all rows."""
+        return StackStatistics.total(self.moments.parts)
+
+    def evaluate(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
+        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
+        stacks = FoldStacks(weights.T, intercept, ())
+        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1)[0]
+
+    def evaluate_folds(self, stacks: Sequence["FoldStacks"], n_trials: int) -> list[TradeoffPoints]:
+        """Return the points of each trial, with stacks of its own on the rows of each fold, from one pass."""
+        by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
+        return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials)
+
+    def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
+        """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
+        keyed = keyed_sums(rows, labelled=True, threshold=self.threshold, scores=scores)
+        return self._points_of_sums(keyed.in_order(self.contrasts.keys))
+
+    def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:
+        """Return the share of each row set that stacks, and the constant model, decide otherwise than the first stack.
+
+        Parameters
+        ----------
+        weights, intercept : ndarray of shape (p, k), (p,)
+            The stacks.
+
+        Returns
+        -------
+        ndarray of shape (p + 1, s) or None
+            None for regression, where there are no decisions.
+        """
+        if self.threshold is None:
+            return None
+        keyed = self._chunks.sum(_SumChanges(weights.T, intercept, self.threshold, self._constant_decision()))
+        sums = keyed.in_order(self.contrasts.keys)
+        return self.contrasts.rates(sums.outcome, sums.weight)
+
+    def changed_decisions(self, rows: Rows, scores: FloatArray) -> FloatArray | None:
+        """Return the same for scores (n, p) of all rows in memory."""
+        if self.threshold is None:
+            return None
+        changed = _changes(scores, self.threshold, self._constant_decision())
+        sums = keyed_sums(rows, labelled=True, threshold=None, scores=changed).in_order(self.contrasts.keys)
+        return self.contrasts.rates(sums.outcome, sums.weight)
+
+    def _constant_decision(self) -> bool:
+        weight = self.moments.keyed.in_order(self.contrasts.keys).weight
+        return bool(constant_outcome(ACCURACY_MEASURES["accuracy"], weight, self.contrasts.label, 0.0))
+
+    def label(self, rows: Rows) -> FloatArray:
+        """Return the two classes of rows as 0 and 1."""
+        classes = self.contrasts.classes
+        return np.asarray(rows.y == (classes[1] if classes is not None else None), dtype=np.float64)
+
+    def _points(self, function: "_SumStacks", n_trials: int) -> list[TradeoffPoints]:
+        """Return the points of each trial from one pass over the rows."""
+        sums = self._chunks.sum(function).in_order(self.contrasts.keys)
+        result = []
+        for i, outcome in enumerate(np.hsplit(sums.outcome, n_trials)):
+            p = outcome.shape[1]
+            squared = None if sums.squared_error is None else sums.squared_error[i * p : (i + 1) * p]
+            result.append(self._points_of_sums(replace(sums, outcome=outcome, squared_error=squared)))
+        return result
+
+    def _points_of_sums(self, sums: CellSums) -> TradeoffPoints:
+        measure = ACCURACY_MEASURES["r2" if self.regression else "accuracy"]
+        names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
+        return points_from_sums(Sums(sums, self.contrasts, self.moments.keyed.rows, measure), names)
+
+
+@dataclass(frozen=True, eq=False)
+class FoldStacks:
+    """Stacks to evaluate on the rows of one fold.
+
+    Attributes
+    ----------
+    weights, constants : ndarray of shape (k, q), (q,)
+        Columns of scores, or start and directions of each trial side by side.
+    multipliers : tuple of ndarray of shape (p, m)
+        Those of each trial; empty: the columns are scores.
+    """
+
+    weights: FloatArray
+    constants: FloatArray
+    multipliers: tuple[FloatArray, ...]
+
+    def sums(self, rows: Rows, *, regression: bool, threshold: float | None) -> KeyedSums:
+        """Return the sums of every stack over the cells of some rows."""
+        options: dict[str, Any] = {
+            "labelled": not regression,
+            "threshold": threshold,
+            "y": rows.numbers() if regression else None,
+        }
+        columns = rows.scores @ self.weights + self.constants
+        if not self.multipliers:
+            return keyed_sums(rows, scores=columns, **options)
+        lines = np.hsplit(columns, len(self.multipliers))
+        # One trial at a time: all scores at once would be many times the predictions.
+        return _side_by_side(
+            [
+                keyed_sums(rows, scores=scores_on(line, multipliers), **options)
+                for line, multipliers in zip(lines, self.multipliers, strict=True)
+            ]
+        )
+
+
+def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
+    """Return the scores (n, p) of lines (n, 1 + m) at multipliers (p, m)."""
+    # With one contrast an outer product: as a matrix product it takes longer.
+    scores = line[:, 1:] * multipliers.T if line.shape[1] == 2 else line[:, 1:] @ multipliers.T
+    scores += line[:, :1]
+    return np.asarray(scores)
+
+
+def _side_by_side(parts: Sequence[KeyedSums]) -> KeyedSums:
+    """Return sums of several sets of models over the same cells as those of one."""
+    errors = [part.sums.squared_error for part in parts if part.sums.squared_error is not None]
+    sums = replace(
+        parts[0].sums,
+        outcome=np.hstack([part.sums.outcome for part in parts]),
+        squared_error=np.concatenate(errors) if errors else None,
+    )
+    return replace(parts[0], sums=sums)
+
+
+@dataclass(frozen=True, eq=False)
+class _SumStacks:
+    """The function from rows to the sums of stacks over their cells; it travels to the workers of a cluster."""
+
+    regression: bool
+    threshold: float | None
+    folds: Folds | None
+    stacks: Mapping[int, FoldStacks]
+
+    def __call__(self, rows: Rows) -> KeyedSums:
+        parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
+        options: dict[str, Any] = {"regression": self.regression, "threshold": self.threshold}
+        return reduce(lambda a, b: a + b, (self.stacks[fold].sums(part, **options) for fold, part in parts))
+
+
+@dataclass(frozen=True, eq=False)
+class _SumChanges:
+    """The function from rows to the sums of decisions that differ from those of the first of some stacks."""
+
+    weights: FloatArray
+    constants: FloatArray
+    threshold: float
+    constant: bool
+
+    def __call__(self, rows: Rows) -> KeyedSums:
+        changed = _changes(rows.scores @ self.weights + self.constants, self.threshold, self.constant)
+        return keyed_sums(rows, labelled=True, threshold=None, scores=changed)
+
+
+def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray:
+    """Return 1 where scores (n, p), and the constant model behind them, decide otherwise than the first."""
+    decided = scores > threshold
+    everyone = np.full((len(scores), 1), constant)
+    return np.asarray(np.hstack([decided, everyone]) != decided[:, :1], dtype=np.float64)
+
 
 Targets = Callable[[RidgeSolution], FloatArray]
 
@@ -57,7 +265,7 @@ class CrossValidation:
 
     def __init__(self, rows: StackRows) -> None:
         self._rows, parts = rows, rows.moments.parts
-        self.full = rows.statistics()
+        self.full, self.set_rows = rows.statistics(), rows.set_rows
         # The other folds' sum: a difference from the total would lose digits.
         self.train = [StackStatistics.total(p for p in parts if p is not part) for part in parts]
 

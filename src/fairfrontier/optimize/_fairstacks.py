@@ -1,23 +1,648 @@
-"""FairStacks: stack fitted models under a constraint on their score bias (Definition 5)."""
+"""FairStacks: stack models under a constraint on their score bias (Definition 5).
 
-from typing import Any
+Classifier and regressor share their base: the base models, the path, and its evaluation.
+"""
+
+import copy
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _num_samples as number_of_rows
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
-from fairfrontier._scores import positive_labels
-from fairfrontier._validation import FloatArray
+from fairfrontier._attribute_models import GROUP
+from fairfrontier._columns import is_frame
+from fairfrontier._html import stack_html
+from fairfrontier._rows import NO_SCORES, Rows
+from fairfrontier._scores import check_finite, positive_labels
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
-from fairfrontier.metrics._contrasts import Contrasts
-from fairfrontier.metrics._sums import KeyedSums
-from fairfrontier.optimize._base_stack import BaseFairStacks
+from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
+from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
+from fairfrontier.metrics._evaluation import masks_of_chunks, sum_rows
+from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.optimize import _base_models as base
+from fairfrontier.optimize._base_models import fit_group_columns, wants_group_models
+from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
+from fairfrontier.optimize._fitting import (
+    LINKS,
+    InUnits,
+    check_groups_given,
+    families,
+    fit_iterative,
+    fit_squared,
+    group_columns,
+    indicator_names,
+    indicators,
+    ridge_scales,
+    ridges,
+)
+from fairfrontier.optimize._mixture import TwoStacks
+from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
+from fairfrontier.optimize._ridge_path import TAU_ADVICE
+from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
+from fairfrontier.optimize._statistics import Folds, assign_folds, check_classes, chunk_folds
+from fairfrontier.quantify._weights import StepWeight, as_weight
+
+DEFAULT_WEIGHT = StepWeight(0.8)
+# More stacks than this are no path but a mistake, and would not fit into memory.
+_MOST_POINTS = 10_000
+
+
+class BaseFairStacks(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    _regression = False
+    # What a stack that 0.1.0 saved does not have.
+    _has_names = True
+    min_fairness: float | None = None
+    confidence: float | None = None
+    randomize = False
+    group_models: Any = "auto"
+    # None: the operating point was not selected, and does not randomise.
+    selection_: Selection | None = None
+    mixture_: TwoStacks | None = None
+    # Defaults of metadata routing: fit cannot do without the attribute, the others seldom need it.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__decision_function: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+    __metadata_request__score: ClassVar[dict[str, bool]] = {"sensitive_features": False}
+
+    def __init__(
+        self,
+        estimators: Any = base.PRECOMPUTED,
+        *,
+        fairness: Any = "demographic_parity",
+        loss: str = "squared",
+        path: str = "signed",
+        tau: float | None = None,
+        alpha: float | str = "cv",
+        alphas: Any = None,
+        family_scales: Any = "cv",
+        weight: Any = DEFAULT_WEIGHT,
+        cv: Any = 5,
+        n_points: int = 20,
+        attribute_aware: bool = False,
+        sensitive_mode: str = "separate",
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        min_fairness: float | None = None,
+        confidence: float | None = None,
+        randomize: bool = False,
+        group_models: Any = "auto",
+    ) -> None:
+        self.estimators = estimators
+        self.fairness = fairness
+        self.loss = loss
+        self.path = path
+        self.tau = tau
+        self.alpha = alpha
+        self.alphas = alphas
+        self.family_scales = family_scales
+        self.weight = weight
+        self.cv = cv
+        self.n_points = n_points
+        self.attribute_aware = attribute_aware
+        self.sensitive_mode = sensitive_mode
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.min_fairness = min_fairness
+        self.confidence = confidence
+        self.randomize = randomize
+        self.group_models = group_models
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if isinstance(self.estimators, (list, tuple)):  # anything else is refused by fit
+            models = [pair[1] for pair in self.estimators if isinstance(pair, (tuple, list)) and len(pair) == 2]
+            inputs = [get_tags(model).input_tags for model in models if isinstance(model, BaseEstimator)]
+            tags.input_tags.sparse = bool(inputs) and all(one.sparse for one in inputs)
+            tags.input_tags.allow_nan = bool(inputs) and all(one.allow_nan for one in inputs)
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the base models where they are not fitted, and the whole path of stacks.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, p)
+            Features; with precomputed predictions the matrix H (n, k), a dataframe or a dict of it. With precomputed
+            predictions X, y and the rest may be Dask collections: see `fit_chunks`.
+        y : array-like of shape (n,)
+            The target.
+        sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
+            The sensitive attributes. Needed here; at prediction only by an attribute-aware stack.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights, for the base models and the stack.
+
+        Returns
+        -------
+        self
+            The fitted stack.
+        """
+        if is_dask(X, y, sensitive_features, sample_weight):
+            parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            return self.fit_chunks(dask_chunks(y, X, **parts))
+        self._check_parameters()
+        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        attributes = rows.sensitive
+        if not isinstance(self.fairness, str):
+            self._groups_ = _groups(rows)
+            rows = rows.with_masks(row_masks(self.fairness, len(rows)))
+        contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
+        codes = rows.cells(labelled=not self._regression).codes
+        H, folds = self._fit_base(X, rows, codes, contrasts)
+        names = self.names_
+        if self.attribute_aware:
+            H = np.column_stack([H, indicators(attributes, self._groups_, len(H))])
+            names = (*names, *indicator_names(self._groups_))
+        if isinstance(self.alpha, str) and folds is None:
+            folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
+        rows = replace(rows, scores=H, names=names, fold=folds)
+        units = self._units(whole(rows))
+        rows = rows if units is None else units(rows)
+        data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
+        self._fit_path(data, rows, units)
+        return self
+
+    def _units(self, chunks: Chunks) -> InUnits | None:
+        """Return the step that makes a regression independent of the units of its target; None: there is none."""
+        if not self._regression:
+            return None
+        targets = chunks.map(_without_scores, ("none",))
+        options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
+        unit = sum_rows(targets, fairness=self.fairness, **options).unit
+        is_model = np.arange(len(chunks.names)) < len(self.names_)
+        of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
+        return InUnits(unit, is_model & ~of_attribute)
+
+    def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
+        """Return the validated rows of a fit, without scores."""
+        if y is None:
+            raise InvalidInputError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        if getattr(y, "ndim", 1) == 2:
+            warnings.warn(
+                "A column-vector y was passed when a 1d array was expected: its only column is taken",
+                DataConversionWarning,
+                stacklevel=3,
+            )
+        n_rows = number_of_rows(next(iter(X.values()), []) if validate.by_name(X) else X)
+        if n_rows == 1:
+            raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is None and (isinstance(self.fairness, str) or self.attribute_aware):
+            raise InvalidInputError(
+                "sensitive_features must be given, one value per row: fit(X, y, sensitive_features=data['sex']); "
+                "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
+            )
+        options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": False}
+        rows = Rows.validated(y, NO_SCORES, sensitive_features, target="y", **options)
+        validate.same_length(len(rows), "y", X=n_rows)
+        return replace(rows, y=self._fit_target(np.asarray(rows.y)))
+
+    def fit_chunks(self, chunks: Chunks) -> Self:
+        """Fit the whole path of stacks to predictions that come in chunks and need not fit into memory.
+
+        Parameters
+        ----------
+        chunks : Chunks
+            Target, predictions of the base models, groups and weights: see `fairfrontier.chunks`.
+
+        Returns
+        -------
+        self
+            The fitted stack, equal to that of all rows at once with the same folds.
+
+        Notes
+        -----
+        A given alpha takes two passes over the rows, tuning takes three, and a regression one more. Folds are the
+        chunks' own column of folds, a `PredefinedSplit` as `cv`, or drawn from a hash of the row's
+        number and `random_state`.
+
+        Examples
+        --------
+        >>> from fairfrontier import FairStacksClassifier
+        >>> from fairfrontier.chunks import array_chunks
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(0, 2, 400)
+        >>> y = (rng.random(400) < 0.3 + 0.3 * sex).astype(int)
+        >>> H = np.stack([0.6 * y + 0.2 * sex, 0.5 * y], axis=1) + rng.normal(0, 0.3, (400, 2))
+        >>> chunks = array_chunks(y, H, sensitive_features=sex, chunk_rows=100)
+        >>> chunked = FairStacksClassifier("precomputed", alpha=1.0).fit_chunks(chunks)
+        >>> whole = FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=sex)
+        >>> bool(np.allclose(chunked.path_.weights, whole.path_.weights))
+        True
+        """
+        self._check_parameters()
+        self._check_chunkable()
+        masked = masks_of_chunks(self.fairness, chunks)
+        tuned = isinstance(self.alpha, str)
+        self.estimators_: list[tuple[str, Any]] = []
+        self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
+        self.n_features_in_ = len(self.names_)
+        unnamed = chunks.names == base.numbered(len(chunks.names)) and isinstance(self.estimators, str)
+        self._has_names = not unnamed
+        units = self._units(masked)
+        masked = masked if units is None else masked.map(units)
+        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
+        self._describe(data.moments.keyed)
+        self._fit_path(data, None, units)
+        return self
+
+    def _check_chunkable(self) -> None:
+        if not self._is_precomputed():
+            raise InvalidInputError(
+                "estimators must be 'precomputed' (or names, with cv='precomputed') where rows come in chunks: a "
+                "chunk holds the predictions of models that are fitted elsewhere"
+            )
+        if self.loss != "squared":
+            raise InvalidInputError(
+                f"loss must be 'squared' where rows come in chunks; got {self.loss!r}, which needs all rows at once"
+            )
+        if self.attribute_aware:
+            raise InvalidInputError(
+                "attribute_aware must be False where rows come in chunks; add the attribute's indicators to the scores"
+            )
+
+    def _stack_rows(self, chunks: Chunks, folds: Folds | None) -> StackRows:
+        return StackRows(
+            chunks,
+            fairness=self.fairness,
+            sensitive_mode=self.sensitive_mode,
+            regression=self._regression,
+            threshold=float(self.threshold),
+            folds=folds,
+        )
+
+    def _describe(self, keyed: KeyedSums) -> Contrasts:
+        """Set what a fit tells about its rows (classes, groups and their sizes), and return their contrasts."""
+        options: dict[str, Any] = {"sensitive_mode": self.sensitive_mode}
+        contrasts = build_contrasts(self.fairness, keyed.keys, keyed.attributes, **options)
+        sizes = (contrasts.membership @ keyed.rows).tolist()
+        self.group_sizes_ = dict(zip(contrasts.sets.names, sizes, strict=True))
+        if isinstance(self.fairness, str):
+            attributes = attributes_of(keyed.keys, keyed.attributes)
+            self._groups_ = [(attribute.name, attribute.values) for attribute in attributes]
+        if contrasts.classes is not None:
+            self._keep_classes(contrasts, keyed)
+        return contrasts
+
+    def _check_parameters(self) -> None:
+        validate.one_of(self.loss, LINKS, parameter="loss")
+        validate.one_of(self.path, ("signed", "paper"), parameter="path")
+        if self._regression and self.loss != "squared":
+            raise InvalidInputError(f"loss must be 'squared' for regression; got {self.loss!r}")
+        if callable(self.fairness):
+            raise InvalidInputError(
+                "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
+                "which can value a stack (points, tradeoff_points) but not constrain it"
+            )
+        validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
+        if validate.number(self.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(self.n_points):
+            raise InvalidInputError(f"n_points must be a whole number; got {self.n_points!r}")
+        if self.tau is not None:
+            validate.number(self.tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
+        ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression)
+        as_weight(self.weight)
+        if self.min_fairness is None and (self.confidence is not None or self.randomize):
+            raise InvalidInputError("min_fairness must be given with confidence or randomize, which are about it")
+        if self.min_fairness is not None and self.tau is not None:
+            raise InvalidInputError("give one of tau and min_fairness: both choose the operating point")
+
+    def _evaluation_rows(
+        self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any, fairness: Any
+    ) -> tuple[Rows, IntArray, Contrasts]:
+        """Return rows to evaluate the stack on, with its base models' predictions, their cells and the measure."""
+        measure = self._measure(fairness)
+        named = isinstance(measure, str)
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
+        options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
+        rows = Rows.validated(self._target(y), self._matrix(X, sensitive_features), sensitive_features, **options)
+        if not named:
+            rows = rows.with_masks(row_masks(measure, len(rows)))
+        cells = rows.cells(labelled=not self._regression)
+        contrasts = build_contrasts(measure, cells.keys, cells.attributes, sensitive_mode=self.sensitive_mode)
+        return rows, cells.codes, contrasts
+
+    def _measure(self, fairness: Any) -> Any:
+        """Return the measure to evaluate by: another than that of the fit, or that of the fit if it has a name."""
+        if fairness is None and not isinstance(self.fairness, str):
+            raise InvalidInputError(
+                "fairness must be given: the stack was fitted with masks of its own rows, which say nothing about "
+                "others; pass masks of these rows, or a measure's name"
+            )
+        return self.fairness if fairness is None else fairness
+
+    def _is_precomputed(self) -> bool:
+        asked = isinstance(self.estimators, str) and self.estimators == base.PRECOMPUTED
+        return asked or (isinstance(self.cv, str) and self.cv == base.PRECOMPUTED)
+
+    def _fit_base(
+        self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts
+    ) -> tuple[NDArray[np.floating[Any]], IntArray | None]:
+        """Return the predictions that the stack is fitted to and their folds, and set names and fitted models."""
+        if isinstance(self.cv, str):
+            validate.one_of(self.cv, (base.PREFIT, base.PRECOMPUTED), parameter="cv")
+        if self._is_precomputed():
+            self.estimators_ = []
+            return self._precomputed(X, fitting=True), None
+        validate_data(self, X, skip_check_array=True)
+        X = base.as_rows(X)
+        models = base.check_estimators(self.estimators)
+        self.names_ = tuple(name for name, _ in models)
+        if isinstance(self.cv, str):
+            self.estimators_ = models
+            return base.predict_matrix(models, X, classes=self._base_classes(), n_jobs=self.n_jobs), None
+        base.check_sample_weight(models, rows.weight)
+        folds = assign_folds(codes, contrasts, self.cv, self.random_state)
+        check_classes(folds, codes, contrasts)
+        options: dict[str, Any] = {"sample_weight": rows.weight, "n_jobs": self.n_jobs}
+        values = np.asarray(rows.y)
+        H = base.out_of_fold_matrix(models, X, values, folds, classes=self._base_classes(), **options)
+        self.estimators_ = base.fit_models(models, X, values, **options)
+        if self._adds_group_models():
+            extra = fit_group_columns(X, codes, contrasts, folds, fairness=self.fairness, **options)
+            H = np.column_stack([H, extra.out_of_fold])
+            self.estimators_ = [*self.estimators_, *extra.estimators]
+            self.names_ = tuple(name for name, _ in self.estimators_)
+        return H, folds
+
+    def _adds_group_models(self) -> bool:
+        """Tell whether models of the attribute join the stack; one that is given the attribute needs none."""
+        options = {"fairness": self.fairness, "loss": self.loss, "path": self.path}
+        return not self.attribute_aware and wants_group_models(self.group_models, self.names_, **options)
+
+    def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
+        """Return precomputed predictions; where they have names, the names decide which column is which model."""
+        validate.refuse_masked(X, parameter="X")
+        named = validate.by_name(X) or is_frame(X)
+        if named:
+            preds = validate.predictions(X)
+            # Where a dataframe was fitted, scikit-learn refuses another order of its columns; a dict has no order.
+            by_column = is_frame(X) and (fitting or hasattr(self, "feature_names_in_"))
+            if not fitting and not by_column and self._has_names:
+                base.check_names(preds.names, self.names_)
+            validate_data(self, X if by_column else preds.matrix, skip_check_array=True, reset=fitting)
+        else:
+            options: dict[str, Any] = {"dtype": (np.float64, np.float32), "ensure_all_finite": False}
+            matrix = validate_data(self, X, reset=fitting, **options)
+            preds = validate.Predictions(matrix, base.numbered(matrix.shape[1]), named=False)
+        if fitting:
+            self.names_ = base.column_names(self.estimators, preds.names, preds.matrix.shape[1])
+            self._has_names = named or not isinstance(self.estimators, str)
+        elif not self._has_names:
+            preds = replace(preds, named=False)
+        H = preds.aligned(self.names_).matrix
+        check_finite(H, self.names_)
+        return np.asarray(H)
+
+    def _fit_path(self, data: StackRows, rows: Rows | None, units: InUnits | None) -> None:
+        """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
+        n_free = len(data.names) - len(self.names_)
+        tuned = isinstance(self.alpha, str)
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and self.loss == "squared")
+        common: dict[str, Any] = {
+            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression),
+            "kind": self.path,
+            "n_points": int(self.n_points),
+            "weight": self.weight,
+        }
+        if rows is None or self.loss == "squared":
+            family_of = families(self.names_, n_free)
+            group = group_columns(self.names_, n_free)
+            fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
+        else:
+            fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
+        fitted = fitted if units is None else units.undo(fitted)
+        self._fitted = fitted
+        self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
+        self.points_, self.cv_fauc_ = fitted.points, fitted.tried
+        self._operate(self._stack_path().initial(self.weight))
+        if self.min_fairness is not None:
+            chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
+            self.__dict__.update(chosen.__dict__)
+
+    def at(self, *, tau: float | None = None, target: Any = None) -> Self:
+        """Return this model at another operating point.
+
+        Parameters
+        ----------
+        tau : float, optional
+            Largest absolute score bias (the constrained form, Eq. 3).
+        target : float or array-like of shape (m,), optional
+            Score bias exactly t; may have the other sign than the unconstrained stack's.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; the path is shared.
+
+        Notes
+        -----
+        Exact with the squared loss. Other losses have no closed form: between two points of the path the stack is their
+        mixture, which has the score bias asked for and is nearly optimal; `tau` at construction is solved exactly.
+        """
+        check_is_fitted(self, "path_")
+        return self._moved(self._stack_path().at(tau=tau, target=target))
+
+    def select(
+        self,
+        min_fairness: float | None = None,
+        *,
+        min_ratio: float | None = None,
+        max_accuracy_loss: float | None = None,
+        confidence: float | None = None,
+        calibration: Any = None,
+        randomize: bool = False,
+        secret: bytes | str | None = None,
+    ) -> Self:
+        """Return this model at the most accurate place of its path that is fair enough.
+
+        Parameters
+        ----------
+        min_fairness : float, optional
+            Least fairness, in [0, 1].
+        min_ratio : float, optional
+            Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
+        max_accuracy_loss : float, optional
+            Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        confidence : float, optional
+            Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
+        calibration : (X, y, sensitive_features), optional
+            Rows that nothing was fitted to, for a promise that is valid whatever their number; y may be None for
+            demographic parity. Without them the promise rests on out-of-fold decisions, and is approximate.
+        randomize : bool, default=False
+            Let one of two stacks, or a stack or the constant model, decide on each record, drawn by its id: any
+            fairness in between can be had. `predict_proba` then returns probabilities of acceptance.
+        secret : bytes or str, optional
+            The key of the draws, at least 16 bytes; None: a random one.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, and prints.
+
+        Raises
+        ------
+        InfeasibleError
+            If requests contradict each other, or nothing can be promised; it says what can.
+
+        Notes
+        -----
+        The signed bias of the out-of-fold decisions is smoothed along the path, on which it is nearly monotone, and
+        what is compared with the request is the median of the bias that new rows will show, given the standard errors
+        of all rates: the largest of several noisy gaps is larger than the largest gap. Where the stack of all rows
+        decides otherwise than those of the folds, beyond the error, both must be fair enough. A place between two
+        points of the path has its own exact stack. Where no stack is fair enough, or none more accurate than the
+        constant model, that is the answer, and `selection_` says so.
+        """
+        check_is_fitted(self, "path_")
+        options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, **options)
+        sure = self._confidence(confidence, calibration)
+        options = {"confidence": sure, "randomize": randomize, "secret": secret}
+        return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))
+
+    def _confidence(self, confidence: Any, calibration: Any) -> Confidence | None:
+        """Return with which confidence to promise and on which rows; None: nothing is promised."""
+        if confidence is None:
+            if calibration is not None:
+                raise InvalidInputError("calibration needs a confidence: select(..., confidence=0.95, calibration=...)")
+            return None
+        level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+        if self._regression:
+            raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
+        disjoint = isinstance(self.fairness, str)
+        if calibration is None:
+            return Confidence(level, None, disjoint)
+        X, y, sensitive = calibration_parts(calibration, self.fairness)
+        H, labels = self._matrix(X, sensitive), None if y is None else self._target(y)
+        rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
+        options = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
+        return Confidence(level, CalibrationRows.of(rows, self.group_sizes_, **options), disjoint)
+
+    def _stack_path(self) -> StackPath:
+        return StackPath(self._fitted, self.loss, float(self.threshold), self._regression, self.tau)
+
+    def _operate(self, point: OperatingPoint) -> None:
+        """Go to an operating point."""
+        self.weights_, self.intercept_, self.target_ = point.weights, point.intercept, point.target
+        self.mixture_, self.selection_ = point.mixture, point.selection
+
+    def _moved(self, point: OperatingPoint) -> Self:
+        """Return a copy at an operating point."""
+        other = copy.copy(self)
+        other._operate(point)
+        return other
+
+    def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
+        check_is_fitted(self, "path_")
+        if self._is_precomputed():
+            H = self._precomputed(X, fitting=False)
+        else:
+            rows = base.as_rows(X)
+            validate_data(self, X, skip_check_array=True, reset=False)
+            H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
+        if not self.attribute_aware:
+            return H
+        validate.same_order(X=X, sensitive_features=sensitive_features)
+        return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "path_"):
+            return str(super()._repr_html_())
+        fairness, accuracy = self.points_.fairness[:-1], self.points_.accuracy[:-1]
+        support = taf_curve(fairness, accuracy).support
+        names = [*self.names_, *(indicator_names(self._groups_) if self.attribute_aware else ())]
+        return stack_html(type(self).__name__, names, self.weights_, fairness, accuracy, support)
+
+    def predict_path(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
+        """Return the scores of every stack on the path, shape (n, n_points)."""
+        return self._path_scores(self._matrix(X, sensitive_features))
+
+    def _path_scores(self, H: NDArray[Any]) -> FloatArray:
+        """Return the scores of every stack on the path from the predictions of the base models."""
+        return LINKS[self.loss](H @ self.path_.weights.T + self.path_.intercept)
+
+    def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
+        return self._scores_of(self._matrix(X, sensitive_features))
+
+    def _scores_of(self, H: NDArray[Any]) -> FloatArray:
+        """Return the scores at the operating point from the predictions of the base models."""
+        return LINKS[self.loss](H @ self.weights_ + self.intercept_)
+
+    def points(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+    ) -> TradeoffPoints:
+        """Return fairness and accuracy of every stack on the path on given rows, the constant model last.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            Rows that the stack may or may not have seen.
+        fairness : str, masks or callable, optional
+            Another measure than the one of the fit.
+        """
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
+        scores = self.predict_path(X, sensitive_features=sensitive_features)
+        names = [f"stack {index:02d}" for index in range(scores.shape[1])]
+        return tradeoff_points(
+            self._target(y),
+            dict(zip(names, scores.T, strict=True)),
+            sensitive_features=sensitive_features,
+            fairness=self._measure(fairness),
+            accuracy="r2" if self._regression else "accuracy",
+            threshold=self.threshold,
+            sensitive_mode=self.sensitive_mode,
+            sample_weight=sample_weight,
+        )
+
+    def _base_classes(self) -> NDArray[Any] | None:
+        return None
+
+    def _fit_target(self, y: NDArray[Any]) -> NDArray[Any]:
+        """Return the target of a fit."""
+        return self._target(y)
+
+    def _target(self, y: Any) -> NDArray[Any]:
+        """Return the target of rows to evaluate the stack on."""
+        values = validate.column(y, parameter="y")
+        if values.dtype.kind == "c":
+            raise InvalidInputError("Complex data not supported: y must be real numbers")
+        return validate.target(values)
+
+    def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
+        """Keep the two classes of a classifier, after a check that each has weight."""
+
+
+def _without_scores(rows: Rows) -> Rows:
+    """Return the rows of a table whose target alone matters: one column of zeros is all that is summed."""
+    return rows.with_scores(np.zeros((len(rows), 1)), ("none",))
+
+
+def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
+    """Return the groups of each attribute of rows."""
+    cells = rows.cells(labelled=False)
+    return [(attribute.name, attribute.values) for attribute in attributes_of(cells.keys, cells.attributes)]
 
 
 class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
@@ -170,7 +795,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Of a model that randomises: the exact probability with which it decides for the second class.
         """
         if self.mixture_ is not None:
-            positive = self.mixture_.accepted(self._matrix(X, sensitive_features), self._predictor_threshold())
+            positive = self.mixture_.accepted(
+                self._matrix(X, sensitive_features), predictor_threshold(self.loss, self.threshold)
+            )
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
         return np.stack([1.0 - positive, positive], axis=1)
@@ -190,7 +817,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, self._predictor_threshold(), ids)
+            drawn = self.mixture_.decide(H, predictor_threshold(self.loss, self.threshold), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
@@ -224,17 +851,20 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         -------
         DecisionPath
             Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
-            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
+            beyond on the signed one. With several contrasts the signed path is a line of its own, from the
+            unconstrained stack at 1 to its end at 0; the paper's path is no line, and this is the line s·b₀.
         """
         check_is_fitted(self, "path_")
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
-        weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
-        at_zero, at_one = (rows.scores @ weights.T + constants).T
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
-        low = 0.0 if self.path == "paper" else float(shares.min(initial=-1.0))
+        own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
+        end = self.path_.target[-1] if own else np.zeros_like(solution.b0)
+        weights, constants = solution.stacks(np.stack([end, solution.b0]))
+        at_zero, at_one = (rows.scores @ weights.T + constants).T
+        low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))
         return decision_path(
             at_zero,
             at_one - at_zero,
@@ -276,6 +906,10 @@ class FairStacksRegressor(RegressorMixin, BaseFairStacks):
 
     The twin of `FairStacksClassifier`, with the same parameters and attributes; fairness is demographic parity (or
     custom masks) of the predictions, accuracy is R² clipped to [0, 1].
+
+    Differences between groups, and so fairness, `tau` and the targets of the path, are in standard deviations of the
+    target: nothing depends on its units, and predictions follow y → a·y + b. With ``fairness="mean_difference"`` they
+    are in the units of the target itself, as in 0.1.
 
     Examples
     --------

@@ -1,6 +1,13 @@
 """Choose the ridge, the family scales and the targets of a path by cross-validated FAUC.
 
 Where the rows are, in memory or in chunks, only the `CrossValidation` knows.
+
+A path of stacks goes from the unconstrained stack to one whose out-of-fold decisions are past fair.
+
+A stack is w₀ + U·λ. Its multipliers λ are given per unit of row weight, so that the same ones mean the same correction
+for the stacks of the folds and for the stack of all rows. How far to go is told by out-of-fold decisions and their
+standard errors, and the steps are measured in what changes decisions: the movement of the scores relative to their
+distance from the threshold. A stack that is nearly fair has a tiny score bias; multiples of it would say nothing.
 """
 
 from collections.abc import Callable
@@ -12,13 +19,356 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
-from fairfrontier.optimize._evidence import evidence_of_directions, evidence_scales
-from fairfrontier.optimize._placement import Walker, displaced, held_out_signal, movement
-from fairfrontier.optimize._ridge_path import paper_penalties
+from fairfrontier.optimize._ridge_path import RidgeSolution, evidence_of_directions, evidence_scales, paper_penalties
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight, as_weight
+
+Evaluate = Callable[[FloatArray], TradeoffPoints]
+# Movements of the scores, relative to their distance from the threshold, at which the first scan looks on each side.
+_SCAN = np.geomspace(0.01, 4.0, 36)
+# Positions between the two ends at which the path is known in detail.
+_NODES = 61
+# Standard errors of a bias beyond which it counts as past fair: it is compared with that of other rows, which errs too.
+_PAST = 2.5
+# Rounds of corrections of several contrasts, and how far the path goes beyond the correction found.
+_ROUNDS, _BEYOND = 12, 1.25
+# Movement of the scores, relative to their distance from the threshold, over which a response is measured.
+_DIFFERENCE = 0.15
+# Weights of the squared movement of the scores against squared errors of the rates, and lengths of a step.
+_RIDGES, _LENGTHS = np.array([1e-5, 1e-4, 1e-3, 1e-2]), np.array([1.0, 0.5, 0.2])
+# Gap that a gain of accuracy is worth while several contrasts are corrected.
+_EXCHANGE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """What is known of a path between its ends.
+
+    Attributes
+    ----------
+    target : ndarray of shape (q, m)
+        Score biases of the stack of all rows, the unconstrained one first.
+    out_of_fold : TradeoffPoints
+        Out-of-fold points at each of them (those of the rows fitted to, without cross-validation), the constant last.
+    refitted : TradeoffPoints or None
+        Points of the stacks of all rows on those rows, the constant last.
+    changed : ndarray of shape (q + 1, s) or None
+        Share of each row set on which these decide otherwise than the first of them, the constant last.
+    variance : float or None
+        That of the target for regression; None: decisions.
+    signal : float
+        The share of the models' differences between row sets that rows not fitted to confirm; the rest is noise.
+    """
+
+    target: FloatArray
+    out_of_fold: TradeoffPoints
+    refitted: TradeoffPoints | None = None
+    changed: FloatArray | None = None
+    variance: float | None = None
+    signal: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """The nodes of a path.
+
+    Attributes
+    ----------
+    multipliers : ndarray of shape (q, m)
+        Per unit of row weight, the unconstrained stack's first.
+    points, refitted : TradeoffPoints
+        Out-of-fold points, and those of the stacks of all rows on these rows, the constant last.
+    largest : float
+        Bias above which no point is needed but the unconstrained stack.
+    """
+
+    multipliers: FloatArray
+    points: TradeoffPoints
+    refitted: TradeoffPoints
+    largest: float
+
+    def worth_having(self) -> "Walk":
+        """Return the path up to where a stack, of the folds or of all rows, is worse than the constant."""
+        good = np.ones(len(self.multipliers), dtype=bool)
+        for points in (self.points, self.refitted):
+            good[1:] &= points.accuracy[1:-1] >= points.accuracy[-1]
+        end = len(good) if good.all() else int(np.argmin(good))
+        kept = np.append(np.arange(end), len(good))
+        return Walk(self.multipliers[:end], self.points.select(kept), self.refitted.select(kept), self.largest)
+
+    def placed(self, n_points: int) -> FloatArray:
+        """Return the multipliers (p, m) of points along the path."""
+        return interpolate(place(towards_fair(self.points), self.largest, n_points), self.multipliers)
+
+
+@dataclass(frozen=True, eq=False)
+class Walker:
+    """What is needed to place a path.
+
+    Attributes
+    ----------
+    evaluate : callable
+        From multipliers (q, m) to out-of-fold points, the constant model last.
+    reach : ndarray of shape (m, m)
+        Q of `movement`.
+    size : ndarray of shape (s,)
+        Rows of each row set.
+    variance : float or None
+        That of the target for regression; None: decisions.
+    largest : float
+        The largest bias that counts.
+    """
+
+    evaluate: Evaluate
+    reach: FloatArray
+    size: FloatArray
+    variance: float | None
+    largest: float
+
+    def walk(self, refitted: Evaluate) -> Walk:
+        """Return a path from the unconstrained stack to decisions that are past fair.
+
+        Parameters
+        ----------
+        refitted : callable
+            From multipliers (q, m) to points of the stacks of all rows on these rows, the constant model last.
+        """
+        origin = self.evaluate(np.zeros((1, len(self.reach))))
+        errors = np.sort(standard_errors(origin, self.size, self.variance)[0])
+        margin = _PAST * float(np.sqrt(np.square(errors[-2:]).sum()))
+        if len(self.reach) == 1:
+            multipliers = _line(self.evaluate, self.reach, margin)
+        else:
+            multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
+        found = Walk(multipliers, self.evaluate(multipliers), refitted(multipliers), self.largest + margin)
+        return found.worth_having()
+
+
+def displaced(multipliers: FloatArray) -> Targets:
+    """Return the function from a solution to its targets at multipliers (p, m) per unit of row weight."""
+    return lambda solution: solution.b0 + solution.weight * multipliers @ solution.S
+
+
+def movement(statistics: StackStatistics, solution: RidgeSolution, threshold: float | None) -> FloatArray:
+    """Return Q (m, m): multipliers μ move scores by √(μᵀQμ) times their distance from the threshold, in mean squares.
+
+    Parameters
+    ----------
+    statistics : StackStatistics
+        The moments of the rows that the solution was fitted to, of the models that it uses.
+    solution : RidgeSolution
+        The solution.
+    threshold : float or None
+        Of the decisions; None: regression, where the distance is that from the mean.
+    """
+    gram = statistics.gram
+    spread = float(solution.w0 @ gram @ solution.w0) / statistics.weight
+    offset = 0.0 if threshold is None else statistics.mean_y - threshold
+    distance = max(spread + offset**2, 1e-300)
+    return np.asarray(statistics.weight * (solution.U.T @ gram @ solution.U) / distance)
+
+
+def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
+    """Return how much of the movement of score bias along the directions is confirmed by rows not fitted to, in [0, 1].
+
+    Notes
+    -----
+    S = BᵀU is that movement on the rows fitted to; with the contrasts of the held-out rows instead it has mean zero if
+    the models' predictions do not depend on the row set at all, like a cross-validated R².
+    """
+    used = np.flatnonzero(np.isfinite(trial.scale))
+    first, second = validation.full.sets.pairs().T
+    fitted = held_out = 0.0
+    for train, solution in zip(validation.train, trial.solutions, strict=True):
+        weight = validation.full.set_weight - train.set_weight
+        means = (validation.full.set_h - train.set_h)[:, used] / weight[:, None]
+        fitted += float(np.trace(solution.S))
+        held_out += float(np.sum((means[first] - means[second]).T * solution.U))
+    return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
+
+
+def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | None) -> FloatArray:
+    """Return the standard error of each rate, shape (k, s).
+
+    Parameters
+    ----------
+    points : TradeoffPoints
+        The rates.
+    size : ndarray of shape (s,)
+        Rows of each row set.
+    variance : float or None
+        That of the target for regression; None: rates are shares.
+    """
+    if variance is not None:
+        return np.broadcast_to(np.sqrt(variance / size), points.rates.shape)
+    # A share of none or all is not known without error: two rows more, one of each kind.
+    rate = (points.rates * size + 1.0) / (size + 2.0)
+    return np.asarray(np.sqrt(rate * (1.0 - rate) / size))
+
+
+def _line(evaluate: Evaluate, reach: FloatArray, margin: float) -> FloatArray:
+    """Return nodes (q, 1) along the line of one contrast, in the direction in which the decisions become fair."""
+    unit = 1.0 / np.sqrt(reach[0, 0]) if reach[0, 0] > 0 else 0.0
+    positions = unit * np.concatenate([-_SCAN[::-1], [0.0], _SCAN])
+    points = evaluate(positions[:, None])
+    start = len(_SCAN)
+    bias = points.bias[:-1, 0]
+    sign = np.sign(bias[start]) or 1.0
+    ends = []
+    # A positive multiplier raises the score bias, and nearly always the bias of the decisions with it.
+    for side in (-sign, sign):
+        way = np.arange(start, -1, -1) if side < 0 else np.arange(start, len(positions))
+        ends.append(way[: _end(bias[way] * sign, points.accuracy[way], margin, float(points.accuracy[-1])) + 1])
+    inside, other = ends
+    if np.abs(bias[other]).min() < np.abs(bias[inside]).min() - margin:
+        inside = other
+    return _nodes(positions[inside], bias[inside] * sign)[:, None]
+
+
+def _end(towards: FloatArray, accuracy: FloatArray, margin: float, floor: float) -> int:
+    """Return the index at which a walk ends: past fair beyond the error, or before a stack worse than the constant."""
+    past = np.flatnonzero(towards <= -margin)
+    end = int(past[0]) if len(past) else len(towards) - 1
+    worse = np.flatnonzero(accuracy[1:] < floor)
+    return min(end, int(worse[0])) if len(worse) else end
+
+
+def _nodes(positions: FloatArray, towards: FloatArray) -> FloatArray:
+    """Return positions between the ends, half of their density where the bias changes, half evenly."""
+    if len(positions) == 1:
+        return positions
+    change = -np.diff(np.minimum.accumulate(towards))
+    even = np.abs(np.diff(positions))
+    density = even / max(float(even.sum()), 1e-300) + change / max(float(change.sum()), 1e-300)
+    length = np.concatenate([[0.0], np.cumsum(density)])
+    return np.interp(np.linspace(0.0, length[-1], _NODES), length, positions)
+
+
+def place(gap: FloatArray, largest: float, n_points: int) -> FloatArray:
+    """Return `n_points` places on a path, ascending, as fractional indices of its nodes.
+
+    Parameters
+    ----------
+    gap : ndarray of shape (q,)
+        The bias at each node, counted towards fair: positive at the first, negative beyond fair.
+    largest : float
+        Bias above which nothing counts.
+    n_points : int
+        How many places.
+
+    Notes
+    -----
+    The first is the unconstrained stack. The others are equally spaced in the bias, from the largest that counts to the
+    end.
+    """
+    index = np.arange(len(gap), dtype=np.float64)
+    if n_points == 1 or len(gap) == 1:
+        return np.zeros(n_points)
+    # On the way the bias should fall; what rises there is noise.
+    falling = np.minimum.accumulate(gap)
+    start = int(np.clip(np.searchsorted(-falling, -largest) - 1, 0, len(gap) - 2))
+    length = np.concatenate([[0.0], np.cumsum(-np.diff(falling[start:]) + 1e-4)])
+    first = [0.0] if start > 0 else []
+    inner = np.interp(np.linspace(0.0, length[-1], n_points - len(first)), length, index[start:])
+    return np.concatenate([first, inner])
+
+
+def interpolate(places: FloatArray, values: FloatArray) -> FloatArray:
+    """Return rows of `values` (q, …) at fractional indices."""
+    low = np.clip(np.floor(places).astype(np.intp), 0, len(values) - 1)
+    high = np.minimum(low + 1, len(values) - 1)
+    share = (places - low).reshape(-1, *([1] * (values.ndim - 1)))
+    return np.asarray((1.0 - share) * values[low] + share * values[high])
+
+
+def towards_fair(points: TradeoffPoints) -> FloatArray:
+    """Return the bias (q,) of a path's points, the constant left out: signed with one contrast, else the largest."""
+    if points.sets.n_contrasts == 1:
+        bias = points.bias[:-1, 0]
+        return np.asarray(bias * (np.sign(bias[0]) or 1.0))
+    return points.sets.largest_gap(points.rates[:-1])
+
+
+def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
+    """Return nodes (q, m) on the way to decisions fair on all contrasts, each row set corrected as far as it needs.
+
+    Notes
+    -----
+    Pairs of g row sets have g(g − 1)/2 multipliers but only g − 1 directions. So each row set has a bonus ν instead,
+    and the multiplier of a pair is (νᵢ − νⱼ)/g. The response J of the rates to the bonuses is measured around the
+    unconstrained stack. Regularised least-squares steps with it towards equal rates are repeated from the best bonuses
+    so far, with J corrected by what each step did (Broyden). What is best is judged out of fold and by the stack of all
+    rows, by the worse of the two. The path is the line to the bonuses that were found, and a little beyond.
+    """
+    origin = evaluate(np.zeros((1, len(reach))))
+    sets, floor = origin.sets, float(origin.accuracy[-1])
+    spread = _bonus_to_multipliers(sets, len(size))
+    quadratic = spread.T @ reach @ spread
+    response = _response(evaluate, spread, quadratic)
+
+    def judged(bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the mean rates (c, s) and the merit of bonuses (c, s)."""
+        both = [one(bonus @ spread.T) for one in (evaluate, refitted)]
+        gap = np.max([sets.largest_gap(one.rates[:-1]) for one in both], axis=0)
+        accuracy = both[0].accuracy[:-1]
+        merit = np.where(accuracy >= floor, gap - _EXCHANGE * accuracy, np.inf)
+        return (both[0].rates[:-1] + both[1].rates[:-1]) / 2.0, merit
+
+    best = np.zeros(len(size))
+    rates, merit = (value[0] for value in judged(best[None]))
+    for _ in range(_ROUNDS):
+        change = _equal(rates, size, sets) - rates
+        steps = np.stack([_step(response, ridge * quadratic, size, change) for ridge in _RIDGES])
+        tried = best + (_LENGTHS[:, None, None] * steps).reshape(-1, len(size))
+        found, merits = judged(tried)
+        i = int(np.argmin(merits))
+        move = tried[i] - best
+        response = response + np.outer(found[i] - rates - response @ move, move) / max(float(move @ move), 1e-300)
+        if merits[i] >= merit - 1e-4:
+            break
+        best, rates, merit = tried[i], found[i], merits[i]
+    return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
+
+
+def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
+    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs."""
+    pairs = sets.pairs()
+    n_in_block = np.concatenate([np.full(len(block) * (len(block) - 1) // 2, len(block)) for block in sets.blocks])
+    result = np.zeros((len(pairs), n_sets))
+    rows: IntArray = np.arange(len(pairs))
+    np.add.at(result, (rows, pairs[:, 0]), 1.0 / n_in_block)
+    np.add.at(result, (rows, pairs[:, 1]), -1.0 / n_in_block)
+    return result
+
+
+def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> FloatArray:
+    """Return J (s, s): the change of each rate with the bonus of each row set, by central differences."""
+    size = np.sqrt(np.maximum(np.diag(quadratic), 1e-300))
+    step = np.diag(np.where(size > 1e-100, _DIFFERENCE / size, 0.0))
+    found = evaluate(np.vstack([step, -step]) @ spread.T).rates[:-1]
+    up, down = found[: len(step)], found[len(step) :]
+    width = 2.0 * np.diag(step)
+    return np.asarray(np.divide(up - down, width[:, None], out=np.zeros_like(up), where=width[:, None] > 0).T)
+
+
+def _step(response: FloatArray, ridge: FloatArray, size: FloatArray, change: FloatArray) -> FloatArray:
+    """Return the bonuses (s,) that bring a wanted change of the rates with little movement; small sets count less."""
+    weighted = response.T * (size / size.mean())
+    normal = weighted @ response + ridge
+    normal[np.diag_indices_from(normal)] += 1e-9 * max(float(np.trace(normal)), 1e-300)
+    return np.asarray(np.linalg.solve(normal, weighted @ change))
+
+
+def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
+    """Return the rates (s,) with those of each block at their mean."""
+    wanted = rates.copy()
+    for block in map(list, sets.blocks):
+        wanted[block] = np.average(rates[block], weights=size[block])
+    return wanted
+
 
 # Positions on the ray of the signed path at which tuning looks: from the unconstrained stack to a bias that is
 # over-corrected twice.
@@ -111,12 +461,12 @@ def tune(
     of_group = group if path == "signed" else None
     debias = _debias(validation.full, family_of, of_group) if own else None
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
-    # All at once: where the rows are on a disk, one pass over them values every trial.
-    valued = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
+    # All at once: where the rows are on a disk, one pass over them evaluates every trial.
+    evaluated = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
     tried: dict[str, float] = {}
     best: dict[str, tuple[Trial, TradeoffPoints]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
-        points = [next(valued) for _ in of_name]
+        points = [next(evaluated) for _ in of_name]
         # Rounded, so that equals are equal whatever the order of the sums behind them.
         smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
@@ -129,14 +479,19 @@ def tune(
         def evaluate(multipliers: FloatArray) -> TradeoffPoints:
             return validation.values([trial], displaced(multipliers))[0]
 
-        full = validation.full
-        variance = full.y_square / full.weight if threshold is None else None
-        reach = movement(validation.train[0], trial, 0, threshold)
-        found = Walker(evaluate, reach, full.set_weight, variance, _largest_bias(weight))
+        train = validation.train[0].take(np.flatnonzero(np.isfinite(trial.scale)))
+        reach = movement(train, trial.solutions[0], threshold)
+        variance = target_variance(validation.full, threshold)
+        found = Walker(evaluate, reach, validation.set_rows, variance, largest_bias(weight))
     return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
 
 
-def _largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
+def target_variance(statistics: StackStatistics, threshold: float | None) -> float | None:
+    """Return the variance of the target of a regression; None: there is a threshold, and decisions."""
+    return statistics.y_square / statistics.weight if threshold is None else None
+
+
+def largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
     """Return the largest bias that the weight counts."""
     levels = np.linspace(0.0, 1.0, 201)
     least = max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)

@@ -159,7 +159,7 @@ def evaluate_chunks(
     points = points_from_rates(points.rates, sets, points.accuracy, points.names)
     outcome = found.sums.outcome
     if include_constant:
-        outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0]], axis=1)
+        outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0] * found.unit], axis=1)
     groups = tuple(_counts(attribute, found, outcome, min_group) for attribute in found.contrasts.attributes)
     return Evaluation(points, groups, int(found.rows.sum()))
 
