@@ -237,7 +237,7 @@ def learn(
     X: Any, task: Task, track: str, *, estimator: Any, cv: int, generator: np.random.Generator, n_jobs: int | None
 ) -> Learned:
     """Fit the posteriors twice: with `cv` folds, and with half of the rows."""
-    learners = checked_learners(estimator, int(generator.integers(2**31)))
+    learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5)
     Z = feature_matrix(X, task, track)
     fold = stratified_folds(task.cell, cv, generator)
     posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs)

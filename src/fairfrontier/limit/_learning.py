@@ -193,10 +193,10 @@ def learning_frontier(
     repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
-    learners = checked_learners(estimator, int(generator.integers(2**31)))
+    sizes = _sizes(rows, len(task), cv)
+    learners = checked_learners(estimator, int(generator.integers(2**31)), task, sizes[0] / len(task))
     Z = feature_matrix(X, task, track)
     fold = stratified_folds(task.cell, cv, generator)
-    sizes = _sizes(rows, len(task), cv)
 
     def best(usable: Any) -> FairRule:
         posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs, rows=usable)

@@ -48,11 +48,12 @@ class Posteriors:
         return np.asarray(self.sets / (weight @ self.sets))
 
 
-def default_ensemble(random_state: int = 0) -> list[Any]:
+def default_ensemble(random_state: int, fewest_rows: int) -> list[Any]:
     """Return the unfitted members of the ensemble: linear, boosted trees, random trees, and a smooth kernel.
 
     Together they come near the truth where it is smooth, where it jumps, and where it is a table; which of them is
-    right for the data is decided by the stack that combines them.
+    right for the data is decided by the stack that combines them. The kernel has no more centres than `fewest_rows`,
+    the smallest number of rows that a member is fitted to.
     """
     return [
         make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")),
@@ -62,16 +63,20 @@ def default_ensemble(random_state: int = 0) -> list[Any]:
         ExtraTreesClassifier(80, min_samples_leaf=8, max_features="sqrt", random_state=random_state),
         make_pipeline(
             StandardScaler(),
-            Nystroem(n_components=150, random_state=random_state),
+            Nystroem(n_components=max(1, min(150, fewest_rows // 2)), random_state=random_state),
             LogisticRegression(solver="newton-cholesky"),
         ),
     ]
 
 
-def checked_learners(estimator: Any, random_state: int) -> list[Any]:
-    """Return the members of the ensemble: the default ones, one classifier, or a list of them."""
+def checked_learners(estimator: Any, random_state: int, task: Task, share: float) -> list[Any]:
+    """Return the members of the ensemble: the default ones, one classifier, or a list of them.
+
+    `share` is that of the rows in the smallest set that members are fitted to.
+    """
     if estimator is None:
-        return default_ensemble(random_state)
+        rarer = int(np.bincount(task.y.astype(np.intp)).min())
+        return default_ensemble(random_state, int(share * rarer))
     learners = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     for learner in learners:
         if not (hasattr(learner, "fit") and hasattr(learner, "predict_proba")):
