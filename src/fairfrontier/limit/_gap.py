@@ -25,7 +25,7 @@ _WORDS = {
     "method": "by your models and stack, compared with what the features allow",
     "blindness": "by not knowing the sensitive attribute",
     "fairness": "by the demand for fairness itself",
-    "data": "by the data: no rule from these features does better",
+    "data": "by the data: nothing that the ensemble found in these features predicts it",
 }
 
 
