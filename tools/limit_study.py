@@ -2,14 +2,17 @@
 
     python tools/limit_study.py run --draws 20 --minutes 3 --out results/limit.jsonl     (again: goes on)
     python tools/limit_study.py table --out results/limit.jsonl
+    python tools/limit_study.py benchmark --tasks compas-race     (against results/records.jsonl.gz)
 
 Each draw takes 10,000 rows from a population, estimates its achievable frontier, and compares it with the truth: the
 best rule for the true posteriors of 300,000 other rows.
 """
 
 import argparse
+import gzip
 import json
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,13 +171,54 @@ def table(out):
         )  # fmt: skip
 
 
+def benchmark(tasks, jobs):
+    """Compare the achievable frontier, the attribute known, with the mean test points of every benchmarked method."""
+    print("| task | rows | seconds | points | above the curve | above the band | largest excess | at .9, .95, 1 |")
+    print("|---" * 8 + "|")
+    for task in tasks:
+        name, attribute = task.split("-")
+        data = getattr(ff.datasets, f"load_{name}")()
+        X = ff.datasets.design_matrix(data, drop_sensitive=attribute).values
+        start = time.perf_counter()
+        found = ff.achievable_frontier(
+            X, data.target, sensitive_features=data.sensitive_features[attribute], track="aware", n_jobs=jobs
+        )
+        seconds = time.perf_counter() - start
+        points = mean_points(task)
+        excess = points[:, 1] - found(points[:, 0])
+        outside = points[:, 1] > np.interp(points[:, 0], found.grid, found.high)
+        print(
+            f"| {task} | {len(X)} | {seconds:.0f} | {len(points)} | {np.sum(excess > 0)} | {outside.sum()} | "
+            f"{excess.max():+.4f} | " + ", ".join(f"{found(f):.4f}" for f in (0.9, 0.95, 1.0)) + " |"
+        )
+
+
+def mean_points(task):
+    """Return fairness and accuracy of each candidate of each method, averaged over splits, shape (k, 2)."""
+    by_method = defaultdict(list)
+    with gzip.open(Path(__file__).parents[1] / "results" / "records.jsonl.gz", "rt") as file:
+        for record in map(json.loads, file):
+            if (record["table"], record["task"], record["status"]) == ("dp", task, "done"):
+                by_method[record["method"]].append([record["points"]["fairness"], record["points"]["accuracy"]])
+    means = []
+    for of_method in by_method.values():
+        fewest = min(len(points[0]) for points in of_method)
+        means.append(np.mean([[part[:fewest] for part in points] for points in of_method], axis=0).T)
+    return np.concatenate(means)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("run", "table"))
+    parser.add_argument("what", choices=("run", "table", "benchmark"))
     parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--minutes", type=float, default=3.0)
     parser.add_argument("--out", type=Path, default=Path("results/limit.jsonl"))
+    parser.add_argument("--tasks", nargs="+", default=["compas-race"], help="such as adult-gender")
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
+    if options.what == "benchmark":
+        benchmark(options.tasks, options.jobs)
+        return
     if options.what == "run":
         run(options.out, options.draws, options.minutes)
     table(options.out)
