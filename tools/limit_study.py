@@ -144,7 +144,7 @@ def run(out, draws, minutes):
                     "truth": truths[key],
                     **{
                         part: getattr(found, part).round(6).tolist()
-                        for part in ("accuracy", "low", "high", "plugin", "unlearned")
+                        for part in ("accuracy", "attained", "low", "high", "unlearned")
                     },
                 }
                 file.write(json.dumps(record) + "\n")

@@ -35,14 +35,17 @@ class AchievableFrontier:
     grid : ndarray of shape (q,)
         Levels of fairness, ascending.
     accuracy : ndarray of shape (q,)
-        What is attainable from these features by known means; non-increasing, never below the best constant.
+        Estimate of the best accuracy of any rule: `attained` plus `unlearned`. Non-increasing, never below the best
+        constant.
     low, high : ndarray of shape (q,)
-        The simultaneous band. The lower end needs no assumption beyond independent rows; the upper end also allows for
-        what the ensemble has not learned (`unlearned`).
+        The simultaneous band. The lower end is that of `attained` and needs no assumption beyond independent rows; the
+        upper end allows for twice what is `unlearned`.
+    attained : ndarray of shape (q,)
+        What rules from cross-fitted posteriors reach on the labels: attainable by known means.
+    unlearned : ndarray of shape (q,)
+        What random errors of the posteriors cost, from two fits to different rows; 0 where the posteriors were given.
     plugin : ndarray of shape (q,)
         The value that the posteriors promise, without any look at the labels.
-    unlearned : ndarray of shape (q,)
-        What more rows could still add, from models fitted to fewer rows; 0 where the posteriors were given.
     constant : float
         Accuracy of the best constant decision.
     unconstrained : float
@@ -69,8 +72,9 @@ class AchievableFrontier:
     accuracy: FloatArray
     low: FloatArray
     high: FloatArray
-    plugin: FloatArray
+    attained: FloatArray
     unlearned: FloatArray
+    plugin: FloatArray
     constant: float
     unconstrained: float
     fairness: str
@@ -173,12 +177,13 @@ def achievable_frontier(
     on it. The band is simultaneous over the grid, by a multiplier bootstrap of the influence functions; that the true
     curve falls with f is used to narrow it.
 
-    *What it can say.* The value is attained by a rule that was built without the rows it is measured on. So `accuracy`
-    is attainable, and `low` bounds what is possible from below, whatever the ensemble has missed. *What it cannot say*:
-    no finite number of rows bounds from above what an unknown function of the features could do. `high` rests on an
-    assumption: that the ensemble is on its learning curve, so that what is left to learn follows from what it gained
-    between half of the rows and nearly all of them (`unlearned`, for a deficit that falls like 1/√rows). If the
-    ensemble is blind to a pattern at every size, the truth may be above `high`.
+    *What it can say.* `attained` is the value of rules that were built without the rows they are measured on: it is
+    attainable, and `low` bounds from below what is possible, whatever the ensemble has missed. *What it cannot say*:
+    no finite number of rows bounds from above what an unknown function of the features could do. `accuracy` adds what
+    random errors of the posteriors cost: the loss of a rule from half of the rows in the eyes of one from nearly all,
+    whose difference is about as large as the error of the latter. `high` assumes that systematic errors of the ensemble
+    cost no more than random ones. If the ensemble is blind to a pattern at every number of rows, the truth may be
+    above it.
 
     References
     ----------
@@ -208,18 +213,17 @@ def achievable_frontier(
     if probabilities is None:
         learned = learn(X, task, track, estimator=estimator, cv=cv, generator=generator, n_jobs=n_jobs)
     else:
-        learned = Learned(checked_probabilities(probabilities, task), None, 0.0)
+        learned = Learned(checked_probabilities(probabilities, task), None)
     achieved = achieve(task, learned, 1.0 - levels)
     return banded(task, achieved, levels, fairness, track, confidence, generator)
 
 
 @dataclass(frozen=True, eq=False)
 class Learned:
-    """Posteriors of the rows, those from half of the rows, and how many times the gain between them is still left."""
+    """Posteriors of the rows, and those from half of the rows; None: the posteriors are known."""
 
     posteriors: Posteriors
     half: Posteriors | None
-    left: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,11 +245,10 @@ def learn(
     Z = feature_matrix(X, task, track)
     fold = stratified_folds(task.cell, cv, generator)
     posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs)
-    # The halves are made of the folds' rows at random, so that no row is in the half that its models are fitted to.
+    # Estimates from shares s and t of n rows that were taken independently differ with variance v/n·(1/s + 1/t − 2):
+    # for s = 1/2 that is v/(tn), the variance of the other one. So their difference stands for its error.
     half = cross_fitted(Z, task, track, stratified_folds(task.cell, 2, generator), learners, n_jobs=n_jobs)
-    # A deficit c/√rows: with r times the rows it has fallen by (1 − 1/√r)·c/√rows, and 1/√r of that is left.
-    times = 2.0 * (1.0 - 1.0 / cv)
-    return Learned(posteriors, half, 1.0 / (np.sqrt(times) - 1.0) if times > 1.0 else 1.0)
+    return Learned(posteriors, half)
 
 
 def achieve(task: Task, learned: Learned, slacks: FloatArray) -> Achieved:
@@ -261,7 +264,7 @@ def achieve(task: Task, learned: Learned, slacks: FloatArray) -> Achieved:
         plugin.append(float(promised) + rule.allowance)
     deficit = np.zeros(len(rules))
     if learned.half is not None:
-        deficit = learned.left * np.array([_difference(task, posteriors, learned.half, rule) for rule in rules])
+        deficit = np.array([_difference(task, posteriors, learned.half, rule) for rule in rules])
     return Achieved(rules, rule_values(task, rules), np.array(plugin), deficit, program.bias())
 
 
@@ -284,18 +287,21 @@ def banded(
     """Return the curve with its simultaneous band."""
     estimate, covariance = achieved.values.estimate, achieved.values.covariance
     half_width = critical_value(covariance, confidence, generator) * np.sqrt(np.diag(covariance))
-    floor, falling = task.constant, IsotonicRegression(increasing=False)
-    accuracy = np.clip(falling.fit_transform(levels, estimate), floor, 1.0)
+    falling, unlearned, floor = IsotonicRegression(increasing=False), achieved.unlearned, task.constant
+    accuracy, attained = (
+        np.clip(falling.fit_transform(levels, curve), floor, 1.0) for curve in (estimate + unlearned, estimate)
+    )
     # The true curve falls: its lower bound at a fairer level holds here too, and its upper bound at a less fair one.
     low = np.maximum.accumulate((estimate - half_width)[::-1])[::-1]
-    high = np.minimum.accumulate(estimate + half_width + achieved.unlearned)
+    high = np.minimum.accumulate(estimate + half_width + 2.0 * unlearned)
     return AchievableFrontier(
         levels,
         accuracy,
-        np.clip(low, 0.0, accuracy),
+        np.clip(low, 0.0, attained),
         np.clip(high, accuracy, 1.0),
+        attained,
+        unlearned,
         achieved.plugin,
-        achieved.unlearned,
         floor,
         1.0 - achieved.bias,
         fairness,

@@ -200,7 +200,7 @@ def learning_frontier(
 
     def best(usable: Any) -> FairRule:
         posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs, rows=usable)
-        return achieve(task, Learned(posteriors, None, 0.0), np.array([slack])).rules[0]
+        return achieve(task, Learned(posteriors, None), np.array([slack])).rules[0]
 
     subsamples = _subsamples(task.cell, sizes, cv, repeats, generator)
     models = None

@@ -58,9 +58,9 @@ def default_ensemble(random_state: int, fewest_rows: int) -> list[Any]:
     return [
         make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")),
         HistGradientBoostingClassifier(
-            learning_rate=0.07, max_leaf_nodes=15, max_iter=100, early_stopping=False, random_state=random_state
+            learning_rate=0.1, max_leaf_nodes=15, max_iter=70, early_stopping=False, random_state=random_state
         ),
-        ExtraTreesClassifier(80, min_samples_leaf=8, max_features="sqrt", random_state=random_state),
+        ExtraTreesClassifier(50, min_samples_leaf=8, max_features="sqrt", random_state=random_state),
         make_pipeline(
             StandardScaler(),
             Nystroem(n_components=max(1, min(150, fewest_rows // 2)), random_state=random_state),
