@@ -34,11 +34,22 @@ ABOVE_BASE = {
     "optimize": (*CORE_LAYERS, "_attribute_models"),
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "_attribute_models", "datasets"),
+    "limit": (*CORE_LAYERS, "_attribute_models", "optimize", "learners"),
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
-    "search": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence"),
+    "search": (*CORE_LAYERS, "limit", "optimize", "datasets", "learners", "_persistence"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
     "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
-    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark", "search"),
+    "report": (
+        *CORE_LAYERS,
+        "limit",
+        "optimize",
+        "datasets",
+        "learners",
+        "_persistence",
+        "adapters",
+        "benchmark",
+        "search",
+    ),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fairfrontier import exceptions as exceptions
     from fairfrontier import identify as identify
     from fairfrontier import learners as learners
+    from fairfrontier import limit as limit
     from fairfrontier import metrics as metrics
     from fairfrontier import optimize as optimize
     from fairfrontier import quantify as quantify
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from fairfrontier._persistence import save as save
     from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
     from fairfrontier.identify import *  # noqa: F403
+    from fairfrontier.limit import *  # noqa: F403
     from fairfrontier.metrics import StratifiedRatio as StratifiedRatio
     from fairfrontier.metrics import expected_payoff as expected_payoff
     from fairfrontier.metrics import mantel_haenszel as mantel_haenszel
@@ -47,6 +49,7 @@ else:
     # The module of each public name. It is imported when the name is first used: `import fairfrontier` and
     # `fairfrontier --help` do not wait for scipy and scikit-learn.
     _HOME = {
+        "AchievableFrontier": "limit",
         "AuditResult": "report",
         "Certificate": "optimize",
         "Choice": "quantify",
@@ -61,11 +64,15 @@ else:
         "FairStacksClassifier": "optimize",
         "FairStacksRegressor": "optimize",
         "FairnessBounds": "identify",
+        "FrontierGap": "limit",
         "GeneralizationBound": "optimize",
+        "LearningCurve": "limit",
+        "LearningFrontier": "limit",
         "MixtureReport": "optimize",
         "PointWeight": "quantify",
         "PowerWeight": "quantify",
         "ProbableGroups": "identify",
+        "Projection": "limit",
         "Question": "quantify",
         "Questionnaire": "quantify",
         "RandomizedMixture": "optimize",
@@ -83,6 +90,7 @@ else:
         "TradeoffPoints": "identify",
         "UniformWeight": "quantify",
         "Weight": "quantify",
+        "achievable_frontier": "limit",
         "audit": "report",
         "certify": "optimize",
         "compare_fauc": "quantify",
@@ -95,9 +103,11 @@ else:
         "fauc_score": "quantify",
         "fauc_sensitivity": "quantify",
         "fit_answers": "quantify",
+        "frontier_gap": "limit",
         "generalization_bound": "optimize",
         "honest_curve": "quantify",
         "honest_taf": "quantify",
+        "learning_frontier": "limit",
         "load": "_persistence",
         "make_fauc_scorer": "adapters",
         "mantel_haenszel": "metrics",
@@ -116,7 +126,7 @@ else:
     }
     _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")
     # Reached as `fairfrontier.metrics`, but not brought by `from fairfrontier import *`.
-    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report", "search")
+    _MORE_PACKAGES = ("benchmark", "identify", "limit", "metrics", "optimize", "quantify", "report", "search")
     __all__ = sorted(("__version__", *_HOME, *_PACKAGES))
 
     def __getattr__(name):
