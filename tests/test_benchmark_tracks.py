@@ -208,11 +208,12 @@ def test_more_than_two_groups_are_compared_by_all_methods_that_can(tmp_path):
 
 def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["reproduce", "--data", str(table.path), "--label", "hired", "--sensitive", "sex", "--positive", "yes"]
+    arguments = ["reproduce", "--data", str(table.path), "--label", "hired", "--sensitive", "sex"]
     arguments += ["--track", "blind", "--out", str(out), "--quick", "--splits", "1", "--table", "dp"]
     arguments += ["--methods", "random-forest,fpir"]
     assert cli.main(arguments) == 0
     shown = capsys.readouterr().out
+    assert "The positive label is taken to be 'yes', by its name." in shown
     assert "person_id was left out" in shown
     assert "2 cells, 2 to do" in shown
     assert "Delivered FAUC so far" in shown

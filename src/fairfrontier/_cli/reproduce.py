@@ -74,11 +74,18 @@ def run_reproduce(
 
 def user_table(data: Path, label: str | None, sensitive: str | None, positive: str | None) -> "UserTable":
     """Return the user's table of the options."""
+    from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
+    from fairfrontier.benchmark._user_table import label_values
 
     for option, value in (("--label", label), ("--sensitive", sensitive)):
         if value is None:
             raise InvalidInputError(f"{option} must be given with --data: the column of the file; got none")
+    found = label_values(data, label or "")
+    if positive is None and len(found) == 2:
+        (_, positive), guess = positive_label(found, label or "", None)
+        if guess:
+            terminal.make_console().print(Text(guess), soft_wrap=True)
     return UserTable(data, label or "", sensitive or "", positive)
 
 

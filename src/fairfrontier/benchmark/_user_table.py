@@ -77,6 +77,15 @@ class PreparedTable:
     notes: tuple[str, ...]
 
 
+def label_values(path: Path, label: str) -> list[str]:
+    """Return the values of a column as text, in sorted order; empty where the file has no such column."""
+    columns = _read(open_table(path))
+    if label not in columns:
+        return []
+    values = columns[label]
+    return sorted(set(_texts(values[~_missing(values)]).tolist()))
+
+
 @lru_cache(maxsize=2)
 def prepare_table(table: UserTable) -> PreparedTable:
     """Read and encode a user's table.
