@@ -4,14 +4,13 @@ import contextlib
 import gzip
 import io
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from fairfrontier._disk import write_atomically
 from fairfrontier.exceptions import DataFileError
 
 # Tracks: what the features of the models hold of the attribute. A method that is given the attribute at prediction is
@@ -134,29 +133,6 @@ class Record:
         """Return the record of one line of JSON; fields that this version does not know are dropped."""
         known = {one.name for one in fields(cls)}
         return cls(**{key: value for key, value in json.loads(text).items() if key in known})
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step and onto the disk: after a crash the whole file is there, or no file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file can be read by its owner only; a result gets the permissions of the user's other files.
-        os.chmod(scratch, 0o666 & ~_umask())
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 class RecordStore:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfrontier._disk import write_atomically
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures
@@ -19,7 +20,7 @@ from fairfrontier.benchmark._paper_tables import (
     table_csv,
     table_title,
 )
-from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record, write_atomically
+from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record
 from fairfrontier.benchmark._run_settings import FULL, SETTINGS
 from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
 from fairfrontier.benchmark._summary import DELIVERED, TableSummary, cpu_seconds, summarise_table

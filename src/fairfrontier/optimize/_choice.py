@@ -263,20 +263,46 @@ class Judge:
 
     def fairness(self, judged: Judged) -> FloatArray:
         """Return the median of the fairness that new rows will show, shape (c,): the worse of what is known."""
-        worst = [self._median(rates, judged.errors, self._gap) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self._gap) for rates in judged.rates]
         return np.asarray(np.clip(1.0 - np.max(worst, axis=0), 0.0, 1.0))
 
     def ratio(self, judged: Judged) -> FloatArray:
         """Return the median of the quotient of lowest and highest rate that new rows will show, shape (c,)."""
-        worst = [self._median(rates, judged.errors, self.quotient) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def _median(self, rates: FloatArray, errors: FloatArray, measure: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def likely(self, judged: Judged, limits: Limits, confidence: float) -> np.ndarray:
+        """Tell which candidates are fair enough on new rows with a probability, all row sets at once.
+
+        Notes
+        -----
+        The stack of all rows makes the rates equal that are seen out of fold. What is left of each row set's rate is
+        then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
+        pair at its level is too few.
+        """
+        good = np.ones(len(judged), dtype=bool)
+        for rates in self.seen_rates(judged):
+            softened = (rates * self.size + 1.0) / (self.size + 2.0)
+            errors = np.sqrt(softened * (1.0 - softened) / self.size)
+            if limits.min_fairness is not None:
+                good &= 1.0 - self._quantile(confidence, rates, errors, self._gap) >= limits.min_fairness
+            if limits.min_ratio is not None:
+                good &= self._quantile(1.0 - confidence, rates, errors, self.quotient) >= limits.min_ratio
+        return good
+
+    def _quantile(
+        self,
+        level: float,
+        rates: FloatArray,
+        errors: FloatArray,
+        measure: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """Return a quantile (c,) of a measure on new rows, given the standard errors of the rates."""
         result = np.empty(len(rates))
         for start in range(0, len(rates), 256):
             part = slice(start, start + 256)
             drawn = rates[part, None, :] + errors[part, None, :] * self._deviations
-            result[part] = np.median(measure(drawn), axis=1)
+            result[part] = np.quantile(measure(drawn), level, axis=1)
         return result
 
     def _gap(self, rates: FloatArray) -> FloatArray:

@@ -851,17 +851,20 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         -------
         DecisionPath
             Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
-            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
+            beyond on the signed one. With several contrasts the signed path is a line of its own, from the
+            unconstrained stack at 1 to its end at 0; the paper's path is no line, and this is the line s·b₀.
         """
         check_is_fitted(self, "path_")
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
-        weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
-        at_zero, at_one = (rows.scores @ weights.T + constants).T
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
-        low = 0.0 if self.path == "paper" else float(shares.min(initial=-1.0))
+        own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
+        end = self.path_.target[-1] if own else np.zeros_like(solution.b0)
+        weights, constants = solution.stacks(np.stack([end, solution.b0]))
+        at_zero, at_one = (rows.scores @ weights.T + constants).T
+        low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))
         return decision_path(
             at_zero,
             at_one - at_zero,

@@ -16,6 +16,7 @@ from fairfrontier.optimize._choice import Judge, Judged, Limits
 from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
 from fairfrontier.optimize._mixture import Key, secret_bytes
 from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath
+from fairfrontier.quantify._proportions import BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +191,8 @@ def _promised(
         mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
         seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
         begin = {_first_likely(seen, size, judge.sets, limits, confidence.level): 1.0}
-    passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options)
+    likely = None if confidence.rows is not None else judge.likely(found, limits, confidence.level)
+    passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options, likely)
     best = int(passed.index[np.argmax(found.accuracy[passed.index])])
     fields = {"procedure": procedure, "confidence": confidence.level, "n_calibration": n_rows}
     return found.take(np.array([best])), fields | {"promised": passed.fairness}
@@ -220,6 +222,7 @@ def promise(
     limits: Limits,
     begin: dict[int, float],
     options: dict[str, Any],
+    likely: BoolArray | None = None,
 ) -> _Passed:
     """Return the candidates that are shown to be fair enough by all `counts` (c, s).
 
@@ -239,6 +242,8 @@ def promise(
         The candidates with which a sequence of tests begins, and its share of the probability of an error.
     options : dict
         Confidence, and whether row sets are disjoint.
+    likely : ndarray of shape (c,), optional
+        What else must be true of a candidate.
 
     Raises
     ------
@@ -255,6 +260,8 @@ def promise(
         order = np.arange(start, len(passed))
         shown = [certified(one, size, sets, order=order, **asked, **level).certified for one in counts]
         passed |= np.logical_and.reduce(shown)
+    if likely is not None:
+        passed &= likely
     if passed.any():
         return _Passed(np.flatnonzero(passed), limits.min_fairness)
     wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
