@@ -25,7 +25,7 @@ ABOVE_BASE = {
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
     "search": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
-    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "search", "adapters"),
     "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark", "search"),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
