@@ -38,7 +38,7 @@ ABOVE_BASE = {
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
     "search": (*CORE_LAYERS, "limit", "optimize", "datasets", "learners", "_persistence"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
-    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "search", "adapters"),
     "report": (
         *CORE_LAYERS,
         "limit",
