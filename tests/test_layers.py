@@ -11,7 +11,7 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_csv", "_extras", "_html", "_rows", "_scores", "_validation", "_version", "exceptions")
+BASE = ("_columns", "_csv", "_disk", "_extras", "_html", "_rows", "_scores", "_validation", "_version", "exceptions")
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
     "chunks": (),
@@ -23,9 +23,10 @@ ABOVE_BASE = {
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "_attribute_models", "datasets"),
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
+    "search": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
     "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
-    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark"),
+    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark", "search"),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (

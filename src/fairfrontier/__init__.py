@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fairfrontier import optimize as optimize
     from fairfrontier import quantify as quantify
     from fairfrontier import report as report
+    from fairfrontier import search as search
     from fairfrontier._persistence import load as load
     from fairfrontier._persistence import save as save
     from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from fairfrontier.quantify import *  # noqa: F403
     from fairfrontier.report import AuditResult as AuditResult
     from fairfrontier.report import audit as audit
+    from fairfrontier.search import FairSearch as FairSearch
 else:
     import importlib
 
@@ -48,6 +50,7 @@ else:
         "FAUCInterval": "quantify",
         "FAUCSensitivity": "quantify",
         "FairPath": "optimize",
+        "FairSearch": "search",
         "FairStacksClassifier": "optimize",
         "FairStacksRegressor": "optimize",
         "GeneralizationBound": "optimize",
@@ -96,7 +99,7 @@ else:
     }
     _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")
     # Reached as `fairfrontier.metrics`, but not brought by `from fairfrontier import *`.
-    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report")
+    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report", "search")
     __all__ = sorted(("__version__", *_HOME, *_PACKAGES))
 
     def __getattr__(name):
