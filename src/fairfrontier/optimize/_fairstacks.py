@@ -469,8 +469,10 @@ class BaseFairStacks(BaseEstimator):
 
         Notes
         -----
-        Exact with the squared loss. Other losses have no closed form: between two points of the path the stack is their
-        mixture, which has the score bias asked for and is nearly optimal; `tau` at construction is solved exactly.
+        Exact with the squared loss. Other losses have no closed form, and a fitted stack keeps no rows: between
+        two points of the path the stack is their mixture, which has the score bias asked for and is nearly optimal.
+        With several contrasts `tau` is then met by scaling all of b₀, which is feasible and not the optimum of Eq. 3;
+        the `tau` of the constructor is solved exactly.
         """
         check_is_fitted(self, "path_")
         return self._moved(self._stack_path().at(tau=tau, target=target))
