@@ -102,7 +102,7 @@ class Rows:
         ----------
         y, scores, sensitive_features, sample_weight, fold
             Raw input: `y_true`, `y_preds`, `sensitive_features` and `sample_weight` of `tradeoff_points`, and folds.
-            With `NO_SCORES` there are no models yet.
+            With `NO_SCORES` there are no models yet; scores may be validated already.
         names : tuple of str, optional
             The models that the scores must be of: matched by name where the scores have names, else by position.
         first_row : int
@@ -119,6 +119,8 @@ class Rows:
         values = None if y is None else validate.column(y, parameter=target)
         if scores is NO_SCORES:
             predictions = validate.Predictions(np.empty((0 if values is None else len(values), 0)), ())
+        elif isinstance(scores, validate.Predictions):
+            predictions = scores.aligned(names, first_row)
         else:
             predictions = validate.predictions(scores, classes_of=values if whole else None).aligned(names, first_row)
         n_rows = len(predictions.matrix)

@@ -374,11 +374,17 @@ def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
     return tuple(_attribute(name, values) for name, values in columns.items())
 
 
-def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
+class AttributeColumns(dict[str, NDArray[Any]]):
+    """Sensitive attributes by name that are validated; the door lets them pass."""
+
+
+def attribute_columns(sensitive_features: Any) -> AttributeColumns:
     """Return the sensitive attributes by name; there must be at least one."""
+    if isinstance(sensitive_features, AttributeColumns):
+        return sensitive_features
     if sensitive_features is None:
         raise InvalidInputError("sensitive_features must be given: one value per row, e.g. data['sex']; got None")
-    columns = _attribute_columns(sensitive_features)
+    columns = AttributeColumns(_attribute_columns(sensitive_features))
     if not columns:
         raise InvalidInputError(
             "sensitive_features must hold at least one attribute; got none: give one value per row, e.g. data['sex']"

@@ -36,7 +36,7 @@ class TradeoffPoints:
     names : tuple of str, length k
         The models; the constant model, if there, is last.
     rates : ndarray of shape (k, s)
-        The mean decision (or score) of each model in each row set.
+        The mean decision (or score) of each model in each row set; for regression in the unit of fairness.
     sets : RowSets
         The row sets and how they are compared.
     """
@@ -166,13 +166,16 @@ def tradeoff_points(
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
         One or more sensitive attributes; groups may be anything hashable. None only with masks as `fairness`.
     fairness : str, list of (mask, mask), or callable
-        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``; pairs of
-        boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair,
-        such as Fairlearn's differences. Functions are called once per model and see decisions.
+        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``,
+        ``"mean_difference"``; pairs of boolean masks of length n; or a function
+        ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair, such as Fairlearn's differences. Functions
+        are called once per model and see decisions.
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"brier"`` (1 − Brier score), ``"r2"`` (clipped to [0, 1]),
         ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The measures ``"r2"`` and
-        ``"exp_mse"`` are those of regression: fairness is then that of the scores, and `threshold` is not used.
+        ``"exp_mse"`` are those of regression: fairness is then that of the scores, and `threshold` is not used. A
+        difference of mean scores is measured in standard deviations of `y_true`, so that fairness does not depend on
+        its units; ``fairness="mean_difference"`` takes it as it is.
     threshold : float or None
         A score strictly above it is decision 1. None takes the scores as they are, for fairness and for accuracy: as
         the probabilities with which a randomised model decides 1.
@@ -302,12 +305,12 @@ def check_constant_name(names: Sequence[str], include_constant: bool) -> None:
 def points_from_sums(found: Sums, names: tuple[str, ...], *, include_constant: bool = True) -> TradeoffPoints:
     """Return points from the sums over cells, the best constant model last if it is asked for."""
     sums, contrasts = found.sums, found.contrasts
-    rates, values = contrasts.rates(sums.outcome, sums.weight), found.measure.value(sums, contrasts.label)
+    values, rates = found.measure.value(sums, contrasts.label), found.rates()
     if not include_constant:
         return points_from_rates(rates, contrasts.sets, values, names)
     constant = best_constant(found.measure, sums, contrasts.label)
     # One rate in every row set: perfectly fair, whatever rounding does to quotients of sums.
-    rates = np.vstack([rates, np.full(rates.shape[1], constant.outcome)])
+    rates = np.vstack([rates, np.full(rates.shape[1], constant.outcome / found.unit)])
     return points_from_rates(rates, contrasts.sets, np.append(values, constant.accuracy), (*names, CONSTANT))
 
 

@@ -44,7 +44,7 @@ class GroupModels:
 
     @property
     def estimators(self) -> list[tuple[str, Any]]:
-        """Return (name, fitted estimator) pairs, one a column: its `predict` is a probability."""
+        """Return (name, fitted estimator) pairs, one per column: its `predict` is a probability."""
         members = [
             GroupProbability.from_fitted(model, j + 1) for _, model, columns in self.models for j in range(len(columns))
         ]

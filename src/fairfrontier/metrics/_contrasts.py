@@ -26,9 +26,12 @@ from fairfrontier._validation import (
 )
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
+# Demographic parity in the units of a regression target itself; of decisions the two are the same.
+MEAN_DIFFERENCE = "mean_difference"
 # The labels on which each measure conditions: None is every row.
 MEASURES: dict[str, tuple[bool | None, ...]] = {
     "demographic_parity": (None,),
+    MEAN_DIFFERENCE: (None,),
     "equal_opportunity": (True,),
     "true_positive_rate_parity": (True,),
     "predictive_equality": (False,),
@@ -102,6 +105,8 @@ class Contrasts:
         The two classes of the label, the positive one last; None: no label.
     attributes : tuple of Attribute
         The sensitive attributes, with the group of each cell as their `codes`.
+    in_target_units : bool
+        Whether differences of predicted numbers are taken as they are; else in standard deviations of the target.
     """
 
     sets: RowSets
@@ -110,6 +115,7 @@ class Contrasts:
     label: NDArray[np.bool_]
     classes: tuple[Any, Any] | None
     attributes: tuple[Attribute, ...]
+    in_target_units: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -179,7 +185,8 @@ def build_contrasts(
         check_groups(attribute.values, attribute.name)
     if sensitive_mode == "intersectional" and len(groups) > 1:
         groups = (intersection(groups),)
-    return Contrasts(*_named_sets(conditions, label, groups), tuple(keys), label, classes, groups)
+    sets = _named_sets(conditions, label, groups)
+    return Contrasts(*sets, tuple(keys), label, classes, groups, fairness == MEAN_DIFFERENCE)
 
 
 def attributes_of(keys: Sequence[Key], names: Sequence[str]) -> tuple[Attribute, ...]:

@@ -9,9 +9,10 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._rows import Rows
+from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
-from fairfrontier.metrics._contrasts import Contrasts, build_contrasts, row_masks
+from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, row_masks
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 
 
@@ -108,6 +109,45 @@ class Sums:
     contrasts: Contrasts
     rows: NDArray[np.intp]
     measure: AccuracyMeasure
+
+    @property
+    def unit(self) -> float:
+        """Return the unit in which differences between groups are measured."""
+        return fairness_unit(self.sums, self.contrasts, self.measure)
+
+    def rates(self) -> FloatArray:
+        """Return the mean outcome of each model in each row set, in that unit, shape (k, s)."""
+        return self.contrasts.rates(self.sums.outcome, self.sums.weight) / self.unit
+
+
+def fairness_unit(sums: CellSums, contrasts: Contrasts, measure: AccuracyMeasure) -> float:
+    """Return the unit of fairness: 1 for decisions, and the standard deviation of the target for regression.
+
+    Parameters
+    ----------
+    sums : CellSums
+        Sums over the cells.
+    contrasts : Contrasts
+        The measure on these cells; in the target's own units the unit is 1.
+    measure : AccuracyMeasure
+        Whether it is a regression.
+
+    Notes
+    -----
+    Fairness is 1 − the largest difference of two groups' mean predictions. Of numbers the difference, and with it
+    fairness, would depend on whether a target is in dollars or in thousands of them; in standard deviations of the
+    target (Cohen's d, with the spread of all rows) it does not.
+    """
+    if not measure.regression or contrasts.in_target_units:
+        return 1.0
+    total = float(sums.weight.sum())
+    deviation = float(np.sqrt(max(sums.y_square_sum, 0.0) / total))
+    if deviation <= 4 * np.finfo(np.float64).eps * abs(sums.y_sum / total):  # the mean of equal values is rounded
+        raise InvalidInputError(
+            "y_true must have at least two values: fairness of a regression is in standard deviations of it; "
+            f"fairness={MEAN_DIFFERENCE!r} is in its own units"
+        )
+    return deviation
 
 
 def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float | None, sensitive_mode: str) -> Sums:

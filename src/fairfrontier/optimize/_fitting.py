@@ -29,7 +29,17 @@ from fairfrontier.optimize._ridge_path import (
     signed_targets,
 )
 from fairfrontier.optimize._statistics import contrast_matrix, train_test
-from fairfrontier.optimize._tuning import FREE, Sweep, Tuning, displaced, tune
+from fairfrontier.optimize._tuning import (
+    FREE,
+    Sweep,
+    Tuning,
+    Walker,
+    displaced,
+    largest_bias,
+    movement,
+    target_variance,
+    tune,
+)
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight
 
@@ -262,26 +272,72 @@ def fit_squared(
         targets = solution.target_for_lambda(paper_penalties(n_points))
     else:
         targets = signed_targets(solution.b0, n_points)
-    if tuning is None:
-        points = data.evaluate(*full.stacks(targets))
-        sweep = Sweep(targets, points)
-    elif tuning.walker is None:
-        points = tuning.points
-        sweep = Sweep(targets, points, data.evaluate(*full.stacks(targets)))
-    else:
-        walk = tuning.walker.walk(lambda multipliers: data.evaluate(*full.stacks(displaced(multipliers)(full))))
+    variance = target_variance(statistics, data.threshold)
+
+    def refitted(multipliers: FloatArray) -> TradeoffPoints:
+        return data.evaluate(*full.stacks(displaced(multipliers)(full)))
+
+    walker = None if tuning is None else tuning.walker
+    if tuning is None and kind == "signed" and len(solution.b0) > 1:
+        # Without folds the decisions on the rows fitted to are all there is to correct each contrast by.
+        reach = movement(statistics.take(used), solution, data.threshold)
+        walker = Walker(refitted, reach, data.set_rows, variance, largest_bias(weight))
+    if walker is not None:
+        walk = walker.walk(refitted)
         placed = walk.placed(n_points)
-        targets, points = displaced(placed)(full), tuning.walker.evaluate(placed)
-        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, walk.refitted)
+        targets, points = displaced(placed)(full), walker.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, None if tuning is None else walk.refitted)
+    else:
+        own = data.evaluate(*full.stacks(targets))
+        points = own if tuning is None else tuning.points
+        sweep = Sweep(targets, points, None if tuning is None else own)
     sweep = replace(
         sweep,
         changed=data.decided_otherwise(*full.stacks(sweep.target)),
-        variance=statistics.y_square / statistics.weight if data.threshold is None else None,
+        variance=variance,
         signal=1.0 if tuning is None else tuning.signal,
     )
     path = _widen(factor.path(solution, targets), used, len(scale))
     tried = {} if tuning is None else tuning.tried
     return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+
+
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """The step that puts the target of a regression, and its predictions, into the unit of fairness.
+
+    Attributes
+    ----------
+    unit : float
+        The unit, in the units of the target.
+    target_like : ndarray of shape (k,)
+        The columns that predict the target; models of the attribute and its indicators have no unit.
+    """
+
+    unit: float
+    target_like: NDArray[np.bool_]
+
+    @property
+    def of_column(self) -> FloatArray:
+        """Return the unit of each column, shape (k,)."""
+        return np.where(self.target_like, self.unit, 1.0)
+
+    def __call__(self, rows: Rows) -> Rows:
+        return replace(rows, scores=rows.scores / self.of_column, y=rows.numbers() / self.unit)
+
+    def undo(self, fitted: FittedPath) -> FittedPath:
+        """Return stacks of columns in the units of the target; targets and biases stay in the unit of fairness."""
+        factor, solution = self.unit / self.of_column, fitted.solution
+        path = replace(fitted.path, weights=fitted.path.weights * factor, intercept=fitted.path.intercept * self.unit)
+        if solution is not None:
+            solution = replace(
+                solution,
+                w0=solution.w0 * factor,
+                U=solution.U * factor[:, None],
+                mean_h=solution.mean_h * self.of_column,
+                mean_y=solution.mean_y * self.unit,
+            )
+        return replace(fitted, path=path, solution=solution)
 
 
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:

@@ -70,6 +70,8 @@ class Sample:
         Sample weights.
     measure : AccuracyMeasure
         The accuracy measure.
+    unit : float
+        The unit of fairness, that of the data themselves in every replicate.
     """
 
     points: TradeoffPoints
@@ -81,6 +83,7 @@ class Sample:
     y: FloatArray
     weight: FloatArray | None
     measure: AccuracyMeasure
+    unit: float = 1.0
 
     @property
     def sets(self) -> RowSets:
@@ -163,7 +166,7 @@ def sample_rows(
         outcome = rows.scores[order].astype(np.float64)
     error = (rows.scores[order] - y[order, None]) ** 2 if measure.squared_error else None
     weight = None if rows.weight is None else rows.weight[order]
-    return Sample(points, contrasts, order, codes[order], outcome, error, y[order], weight, measure)
+    return Sample(points, contrasts, order, codes[order], outcome, error, y[order], weight, measure, found.unit)
 
 
 def replicates(
@@ -238,7 +241,8 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
         mean = weights @ data.y / totals.sum(axis=1) if data.measure.regression else 0.0
         constant = constant_outcome(data.measure, totals, data.contrasts.label, mean)
         outcome[:, :, -1] = totals * constant[:, None]
-    return Block(_rates(data.contrasts, outcome, totals), _accuracies(data, weights, outcome, totals))
+    rates = _rates(data.contrasts, outcome, totals) / data.unit
+    return Block(rates, _accuracies(data, weights, outcome, totals))
 
 
 def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:

@@ -152,8 +152,9 @@ def fauc_interval(
     models that are nearly fair, noise makes some look perfectly fair. Either bias depends on where exactly the true
     biases lie, which the data do not say, and does not follow a power of the variance. So the standard errors get
     another term. FAUC at a deviation and at its opposite have a mean, which is constant where FAUC is linear. Let s be
-    the standard deviation of this mean over the resamples: the squared error gets (2s)² at the lower end of the
-    interval and s² at the upper end, factors that were chosen by simulation. `compare_fauc` does without this term.
+    the standard deviation of this mean over the resamples: the squared error gets (3s)² at the lower end of the
+    interval and s² at the upper end, and s² at both ends of the interval of a difference; the factors were chosen
+    by simulation.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
@@ -256,19 +257,19 @@ def compare_fauc(
     >>> comparison.low > 0, comparison.p_value < 0.01
     (True, True)
     """
-    first, second = validate.predictions(y_preds_a), validate.predictions(y_preds_b)
+    classes_of = validate.column(y_true, parameter="y_true")
+    first, second = (validate.predictions(one, classes_of=classes_of) for one in (y_preds_a, y_preds_b))
     if CONSTANT in (*first.names, *second.names) and include_constant:
         raise InvalidInputError(
             f"y_preds_a and y_preds_b must not name a model {CONSTANT!r} while include_constant=True adds one of that "
             "name; rename it or pass include_constant=False"
         )
     validate.same_length(len(first.matrix), y_preds_b=len(second.matrix))
-    names_a = [f"a/{name}" for name in first.names]
-    names_b = [f"b/{name}" for name in second.names]
-    columns = np.concatenate([first.matrix, second.matrix], axis=1)
+    names_a = tuple(f"a/{name}" for name in first.names)
+    names_b = tuple(f"b/{name}" for name in second.names)
     data = sample(
         y_true,
-        dict(zip(names_a + names_b, columns.T, strict=True)),
+        validate.Predictions(np.concatenate([first.matrix, second.matrix], axis=1), names_a + names_b),
         sensitive_features=sensitive_features,
         fairness=fairness,
         accuracy=accuracy,
