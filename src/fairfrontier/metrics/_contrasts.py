@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
 from fairfrontier._rows import Key
 from fairfrontier._validation import (
@@ -38,6 +38,9 @@ MEASURES: dict[str, tuple[bool | None, ...]] = {
 
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
+
+# Up to this many sets a block has no more pairs than sets.
+_FEW_SETS = 3
 
 Fairness = str | Callable[..., float] | Sequence[tuple[Any, Any]]
 
@@ -72,6 +75,36 @@ class RowSets:
     def contrast_names(self) -> tuple[str, ...]:
         """Return a name for each contrast, in the order of `pairs`."""
         return tuple(f"{self.names[i]} − {self.names[j]}" for i, j in self.pairs())
+
+    def basis(self) -> FloatArray:
+        """Return coordinates (q, s) of the differences between rates, of which there are fewer than pairs.
+
+        Notes
+        -----
+        A block of up to three sets has its pairs as coordinates. A larger block of g sets has √g times the rate of each
+        set minus the mean of all: g coordinates instead of g(g − 1)/2, with the same sum of squares. What is made of
+        lengths and angles is then the same as with pairs.
+        """
+        parts = [self._block_basis(block)[0] for block in self.blocks]
+        return np.vstack(parts)
+
+    def pairs_of_basis(self) -> csr_array:
+        """Return the matrix (m, q) from coordinates of `basis` to the differences of pairs; its transpose goes back."""
+        return csr_array(block_diag([self._block_basis(block)[1] for block in self.blocks], format="csr"))
+
+    def _block_basis(self, block: tuple[int, ...]) -> tuple[FloatArray, csr_array]:
+        size = len(block)
+        first, second = np.triu_indices(size, k=1)
+        number = np.arange(len(first))
+        entries = np.repeat([1.0, -1.0], len(first))
+        columns = np.concatenate([first, second])
+        of_pairs = csr_array((entries, (np.tile(number, 2), columns)), shape=(len(first), size))
+        coordinates = np.zeros((len(first) if size <= _FEW_SETS else size, len(self.names)))
+        if size <= _FEW_SETS:
+            coordinates[:, list(block)] = of_pairs.toarray()
+            return coordinates, csr_array(np.eye(len(first)))
+        coordinates[:, list(block)] = np.sqrt(size) * (np.eye(size) - 1.0 / size)
+        return coordinates, of_pairs / np.sqrt(size)
 
     def largest_gap(self, rates: FloatArray) -> FloatArray:
         """Return the bias max |cᵀ·| over all contrasts from rates (k, s), without forming the pairs."""

@@ -77,14 +77,15 @@ class OperatingPoint:
     def _operate_at(self, target: FloatArray) -> None:
         self.selection_ = self.mixture_ = None
         self.weights_, self.intercept_ = self._stack_at(target)
-        self.target_ = float(target[0]) if len(target) == 1 else target
+        solution = self._fitted.solution
+        wanted = target if solution is None else solution.of_pairs(target)
+        self.target_ = float(wanted[0]) if len(wanted) == 1 else wanted
 
     def _stack_at(self, target: FloatArray) -> tuple[FloatArray, float]:
-        """Return the weights and the constant of the stack with score bias `target` (m,)."""
+        """Return the weights and the constant of the stack with score bias `target`, in a solution's coordinates."""
         solution = self._fitted.solution
         if solution is None:
             return self._between_points(target)
-        solution.check_feasible(target[None, :])
         weights, intercept = solution.stacks(target[None, :])
         return weights[0], float(intercept[0])
 
@@ -147,7 +148,8 @@ class OperatingPoint:
         m = 1 if self.path_.target.ndim == 1 else self.path_.target.shape[1]
         if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
             raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
-        other._operate_at(wanted)
+        solution = self._fitted.solution
+        other._operate_at(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
         return other
 
     def select(

@@ -431,6 +431,10 @@ class StackStatistics:
 
     def contrast_matrix(self) -> FloatArray:
         """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
+        return np.asarray(self.direction_matrix() @ self.sets.pairs_of_basis().T)
+
+    def direction_matrix(self) -> FloatArray:
+        """Return the score bias of each base model in the coordinates of `RowSets.basis`, shape (k, q)."""
         for name, weight in zip(self.sets.names, self.set_weight, strict=True):
             if weight <= 0:
                 raise GroupError(
@@ -452,7 +456,7 @@ class StackStatistics:
 
 
 def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
-    """Return the differences (k, m) of means (k, s) on each contrast; those that are mere rounding are zero.
+    """Return the differences (k, q) of means (k, s) in `RowSets.basis`; those that are mere rounding are zero.
 
     Parameters
     ----------
@@ -463,8 +467,7 @@ def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatAr
     spread : ndarray of shape (k,)
         Standard deviation of each model's predictions.
     """
-    first, second = sets.pairs().T
-    gap = means[:, first] - means[:, second]
+    gap = means @ sets.basis().T
     size = np.abs(means).max(axis=1) + spread
     return np.where(np.abs(gap) > ROUNDING * size[:, None], gap, 0.0)
 
@@ -637,4 +640,5 @@ def contrast_matrix(rows: Rows, contrasts: Contrasts) -> FloatArray:
     """Return B = HᵀC of some rows, shape (k, m), without any other moments."""
     sums = keyed_sums(rows, labelled=contrasts.classes is not None, threshold=None).in_order(contrasts.keys)
     rates = contrasts.rates(sums.outcome, sums.weight)
-    return differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    found = differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    return np.asarray(found @ contrasts.sets.pairs_of_basis().T)

@@ -184,13 +184,13 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     the models' predictions do not depend on the row set at all, like a cross-validated R².
     """
     used = np.flatnonzero(np.isfinite(trial.scale))
-    first, second = validation.full.sets.pairs().T
+    basis = validation.full.sets.basis()
     fitted = held_out = 0.0
     for train, solution in zip(validation.train, trial.solutions, strict=True):
         weight = validation.full.set_weight - train.set_weight
         means = (validation.full.set_h - train.set_h)[:, used] / weight[:, None]
         fitted += float(np.trace(solution.S))
-        held_out += float(np.sum((means[first] - means[second]).T * solution.U))
+        held_out += float(np.sum((basis @ means).T * solution.U))
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
 
 
@@ -303,14 +303,15 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     Notes
     -----
     Pairs of g row sets have g(g − 1)/2 multipliers but only g − 1 directions. So each row set has a bonus ν instead,
-    and the multiplier of a pair is (νᵢ − νⱼ)/g. The response J of the rates to the bonuses is measured around the
-    unconstrained stack. Regularised least-squares steps with it towards equal rates are repeated from the best bonuses
-    so far, with J corrected by what each step did (Broyden). What is best is judged out of fold and by the stack of all
-    rows, by the worse of the two. The path is the line to the bonuses that were found, and a little beyond.
+    and the multiplier of a pair is (νᵢ − νⱼ)/g (`RowSets.basis` has other coordinates for many sets). The response J of
+    the rates to the bonuses is measured around the unconstrained stack. Regularised least-squares steps with it towards
+    equal rates are repeated from the best bonuses so far, with J corrected by what each step did (Broyden). What is
+    best is judged out of fold and by the stack of all rows, by the worse of the two. The path is the line to the
+    bonuses that were found, and a little beyond.
     """
     origin = evaluate(np.zeros((1, len(reach))))
     sets, floor = origin.sets, float(origin.accuracy[-1])
-    spread = _bonus_to_multipliers(sets, len(size))
+    spread = _bonus_to_multipliers(sets)
     quadratic = spread.T @ reach @ spread
     response = _response(evaluate, spread, quadratic)
 
@@ -340,15 +341,12 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
 
 
-def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
-    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs."""
-    pairs = sets.pairs()
-    n_in_block = np.concatenate([np.full(len(block) * (len(block) - 1) // 2, len(block)) for block in sets.blocks])
-    result = np.zeros((len(pairs), n_sets))
-    rows: IntArray = np.arange(len(pairs))
-    np.add.at(result, (rows, pairs[:, 0]), 1.0 / n_in_block)
-    np.add.at(result, (rows, pairs[:, 1]), -1.0 / n_in_block)
-    return result
+def _bonus_to_multipliers(sets: RowSets) -> FloatArray:
+    """Return the matrix (q, s) from a bonus of each row set to the multipliers of the directions."""
+    size = np.empty(len(sets.names))
+    for block in map(list, sets.blocks):
+        size[block] = len(block)
+    return sets.basis() / size
 
 
 def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> FloatArray:
