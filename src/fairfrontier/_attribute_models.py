@@ -67,7 +67,6 @@ def group_targets(
         A measure of `MEASURES`.
     """
     conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
-    attributes = [attribute.by_size() for attribute in attributes]
     if conditions == (None,):
         return tuple(_of_groups(attribute) for attribute in attributes)
     if label is None:

@@ -148,14 +148,14 @@ def audit(
     if label is None:
         with terminal.progress_bar(shown=chunk_rows is not None) as progress:
             summary, decided = run_rates(options, progress=progress)
-        with writing(out) as folder:
+        with writing(out, force=force) as folder:
             write_rates(summary, decided, folder, form)
         terminal.print_rates(console, summary)
         terminal.print_files(console, out, rates_outputs(form))
         return
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(summary, folder)
     terminal.print_summary(console, summary)
     terminal.print_files(console, out, outputs)
@@ -226,7 +226,7 @@ def stack(
         summary, fitted = run_stack(
             options, tau=tau, min_fairness=min_fairness, test_size=test_size, seed=seed, progress=progress
         )
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()
     terminal.print_summary(console, summary)
@@ -251,7 +251,7 @@ def apply(
 
     folder = out.absolute().parent
     check_output(folder, (out.name,), force=force)
-    with writing(folder) as scratch:
+    with writing(folder, force=force) as scratch:
         applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
     terminal.print_applied(terminal.make_console(), applied, out)
 
@@ -270,7 +270,7 @@ def demo(
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
     result = run_demo()
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(result.summary, folder)
         save_picture(result, folder / "taf.png")
     terminal.print_summary(console, result.summary)

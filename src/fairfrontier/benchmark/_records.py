@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from fairfrontier._scratch import scratch_prefix
 from fairfrontier.exceptions import DataFileError
 
 DONE, FAILED, NOT_APPLICABLE = "done", "failed", "not applicable"
@@ -124,7 +125,7 @@ class Record:
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file in one step and onto the disk: after a crash the whole file is there, or no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
+    handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=scratch_prefix(), suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)

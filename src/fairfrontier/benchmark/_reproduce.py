@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfrontier._scratch import remove_abandoned
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark._figures import save_figures
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
@@ -123,6 +124,8 @@ def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> l
         The files that were written.
     """
     cells = reproduction.cells()
+    for folder in (reproduction.out, reproduction.folders.cells, reproduction.folders.predictions):
+        remove_abandoned(folder, everywhere=True)
     try:
         run(cells, reproduction.folders, jobs=reproduction.jobs, listener=listener, redo=reproduction.redo)
     finally:

@@ -476,7 +476,7 @@ class RidgeSolution:
     weight: float
     sets: RowSets | None = None
 
-    @cached_property
+    @property
     def _pairs(self) -> csr_array:
         """Return the matrix (m, q) from coordinates to differences of pairs."""
         return csr_array(np.eye(len(self.b0))) if self.sets is None else self.sets.pairs_of_basis()
