@@ -60,9 +60,9 @@ def _from_file(path: str) -> Iterator[Row]:
         theirs=plain["processor_seconds"],
         note=f"by the clock {ours['seconds']:.1f} s against {plain['seconds']:.1f} s",
     )
-    valued = run("points", path)
-    peak = valued["peak_bytes"]
-    detail = f"peak {peak / 1e9:.2f} GB, {valued['processor_seconds']:.1f} s of processor time"
+    points = run("points", path)
+    peak = points["peak_bytes"]
+    detail = f"peak {peak / 1e9:.2f} GB, {points['processor_seconds']:.1f} s of processor time"
     work = f"points of {N_MODELS} models × 10⁷ rows from the file"
     yield Row(work, "memory", peak / 1e9, "< 2 GB resident", peak < MOST_BYTES, detail)
 
@@ -70,15 +70,15 @@ def _from_file(path: str) -> Iterator[Row]:
 def _agreement(path: str) -> Iterator[Row]:
     chunked, whole = run("tuned", path), run("tuned_in_memory", path)
     gap = float(np.abs(np.array(chunked["weights"]) - np.array(whole["weights"])).max())
-    valued = float(np.abs(np.array(chunked["accuracy"]) - np.array(whole["accuracy"])).max())
+    of_accuracy = float(np.abs(np.array(chunked["accuracy"]) - np.array(whole["accuracy"])).max())
     work = f"tuned path from chunks, {N_TUNED:,} rows × {K_TUNED} models"
     detail = (
-        f"largest difference of a weight {gap:.1e}, of an accuracy {valued:.1e}; "
+        f"largest difference of a weight {gap:.1e}, of an accuracy {of_accuracy:.1e}; "
         f"{chunked['processor_seconds']:.1f} s and "
         f"{chunked['peak_bytes'] / 1e9:.2f} GB against {whole['processor_seconds']:.1f} s and "
         f"{whole['peak_bytes'] / 1e9:.2f} GB"
     )
-    yield Row(work, "all rows in memory", max(gap, valued), "≤ 1e-8 apart", max(gap, valued) <= 1e-8, detail)
+    yield Row(work, "all rows in memory", max(gap, of_accuracy), "≤ 1e-8 apart", max(gap, of_accuracy) <= 1e-8, detail)
     away, here = run("cluster", path), run("solve", path)
     gap = float(np.abs(np.array(away["weights"]) - np.array(here["weights"])).max())
     detail = f"largest difference of a weight {gap:.1e}; one pass on two worker processes {away['pass_seconds']:.1f} s"

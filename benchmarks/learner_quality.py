@@ -47,8 +47,8 @@ Column = NDArray[np.float64]
 HEAD = """# Fair learners: what was measured
 
 Demographic parity, 80 % step weight, 20 values of each method's knob (`default_values()`), the splits of Table 1,
-valued on the test rows with the constant model added, as in the paper. Settings were chosen on the ensemble rows or on
-a part of the training rows. The expected decisions of the randomised reductions are valued as they are.
+evaluated on the test rows with the constant model added, as in the paper. Settings were chosen on the ensemble rows or
+on a part of the training rows. The expected decisions of the randomised reductions are evaluated as they are.
 
     python -m benchmarks.learner_quality --task compas-race --splits 0-9
     python -m benchmarks.learner_quality --task adult-gender --splits 0
@@ -115,7 +115,7 @@ def _values(method: str) -> list[float]:
 
 
 def fit_reference(task: str, split: int, name: str) -> Curve:
-    """Fit a reference with every value of the knob, and value it on the test rows."""
+    """Fit a reference with every value of the knob, and evaluate it on the test rows."""
     dataset, attribute = TASKS[task].dataset, TASKS[task].attribute
     problem = load_problem(dataset)
     rows = split_rows(problem, dataset, split)

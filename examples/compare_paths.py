@@ -4,7 +4,7 @@
     python examples/compare_paths.py --task adult-gender --splits 5 --markdown results/paths.md
 
 Half of the rows train forest trees, minipatch trees and a zoo of classifiers, a quarter fits the stacks, and a quarter
-values them: FAUC with the 80 % step weight and 20 stacks a path. Nothing is tuned on the last quarter.
+evaluates them: FAUC with the 80 % step weight and 20 stacks per path. Nothing is tuned on the last quarter.
 """
 
 import argparse

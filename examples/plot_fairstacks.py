@@ -4,7 +4,7 @@ FairStacks against its members
 
 Stacking takes the models that you have and finds the best linear combination under a limit on the bias of its score.
 The stack's whole path, from most accurate to fairest and beyond, comes from one factorisation. The base models of the
-frontier are those that were best where the stack was fitted: both curves are valued on rows that neither has seen.
+frontier are those that were best where the stack was fitted: both curves are evaluated on rows that neither has seen.
 """
 
 import matplotlib.pyplot as plt

@@ -26,7 +26,7 @@ for i, lean in enumerate((-0.34, -0.27, -0.2, -0.11, 0.16, 0.24, 0.33, 0.4)):
 points = ff.tradeoff_points(y, scores, sensitive_features=group)
 
 # %%
-# On the left, the plane in which mixtures live: a lottery's bias and accuracy are averages. On the right, the three
+# On the left, the plane in which mixtures live: a mixture's bias and accuracy are averages. On the right, the three
 # curves over fairness, which is 1 less the absolute bias: the plane folded at zero.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.6), layout="constrained")

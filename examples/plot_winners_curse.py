@@ -3,7 +3,7 @@ The winner's curse, and an honest curve
 =======================================
 
 Take two hundred models that all toss a coin. On 1,000 test rows the luckiest looks well above a coin, and a TAF curve
-picks the luckiest at every level. The honest curve chooses the models on one part of the rows and values them on
+picks the luckiest at every level. The honest curve chooses the models on one part of the rows and evaluates them on
 another, so that luck is not counted.
 """
 

@@ -77,7 +77,7 @@ class TestExponentiatedGradient:
         assert points.accuracy[0] == pytest.approx(accuracy.mean(), abs=4 * accuracy.std() / np.sqrt(300) + 1e-9)
         gap = draws[:, SEX_TEST == "f"].mean(axis=1) - draws[:, SEX_TEST == "m"].mean(axis=1)
         assert points.bias[0, 0] == pytest.approx(gap.mean(), abs=4 * gap.std() / np.sqrt(300) + 1e-9)
-        # What a lottery promises is the average of what its parts do.
+        # What a random mixture promises is the average of what its parts do.
         chance = np.asarray(gradient.weights_.sort_index())
         assert points.accuracy[0] == pytest.approx(chance @ points.accuracy[1:-1], abs=1e-12)
         np.testing.assert_allclose(points.bias[0], chance @ points.bias[1:-1], atol=1e-12)
@@ -119,7 +119,7 @@ class TestGridSearch:
             assert points.accuracy[j] == pytest.approx(np.mean(decided == Y_TEST), abs=1e-12)
             bias = demographic_parity_difference(Y_TEST, decided, sensitive_features=SEX_TEST)
             assert points.fairness[j] == pytest.approx(1 - bias, abs=1e-12)
-        # They decide, so a function can value them too.
+        # They decide, so a function can evaluate them too.
         called = adapters.points(
             model,
             X_TEST,

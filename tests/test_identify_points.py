@@ -294,14 +294,55 @@ class TestThreshold:
 class TestRegression:
     def test_parity_of_scores(self):
         y = np.array([1.0, 2.0, 3.0, 4.0])
-        points = ff.tradeoff_points(y, [1.0, 2.0, 2.2, 2.4], sensitive_features=list("aabb"), accuracy="r2")
-        assert points.fairness[0] == pytest.approx(1 - 0.8)
-        assert points.bias[0, 0] == pytest.approx(-0.8)
+        scores = [1.0, 2.0, 2.2, 2.4]
+        points = ff.tradeoff_points(y, scores, sensitive_features=list("aabb"), accuracy="r2")
+        assert points.fairness[0] == pytest.approx(1 - 0.8 / y.std())
+        assert points.bias[0, 0] == pytest.approx(-0.8 / y.std())
+        raw = ff.tradeoff_points(y, scores, sensitive_features=list("aabb"), fairness="mean_difference", accuracy="r2")
+        assert raw.fairness[0] == pytest.approx(1 - 0.8)
+
+    def test_the_unit_is_the_weighted_deviation_of_the_target(self):
+        y, weight = np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 3.0, 2.0, 1.0])
+        scores = np.array([1.0, 2.0, 2.2, 2.4])
+        points = ff.tradeoff_points(y, scores, sensitive_features=list("aabb"), accuracy="r2", sample_weight=weight)
+        deviation = np.sqrt(np.cov(y, aweights=weight, ddof=0))
+        gap = np.average(scores[:2], weights=weight[:2]) - np.average(scores[2:], weights=weight[2:])
+        assert points.bias[0, 0] == pytest.approx(gap / deviation)
+
+    @pytest.mark.parametrize("accuracy", ["r2", "exp_mse"])
+    def test_fairness_does_not_depend_on_units(self, accuracy):
+        rng = np.random.default_rng(0)
+        y, scores, group = rng.random(50), rng.random((50, 4)), rng.choice(list("abc"), 50)
+        one, other = (
+            ff.tradeoff_points(a * y + b, a * scores + b, sensitive_features=group, accuracy=accuracy)
+            for a, b in ((1.0, 0.0), (-1000.0, 7.0))
+        )
+        np.testing.assert_allclose(one.fairness, other.fairness, atol=1e-9)
+        np.testing.assert_allclose(one.bias, -other.bias, atol=1e-9)
+
+    def test_intervals_are_in_the_same_unit(self):
+        rng = np.random.default_rng(0)
+        group = rng.integers(0, 2, 200)
+        y = rng.random(200) + 0.1 * group
+        found = [
+            ff.fauc_interval(
+                a * y, {"m": a * (y + 0.05)}, sensitive_features=group, accuracy="r2", n_resamples=50, random_state=0
+            )
+            for a in (1.0, 300.0)
+        ]
+        assert found[0].low == pytest.approx(found[1].low, abs=1e-9)
+        assert found[0].high == pytest.approx(found[1].high, abs=1e-9)
+
+    def test_a_target_of_one_value_has_no_unit(self):
+        with pytest.raises(
+            ff.exceptions.InvalidInputError, match="y_true must have at least two values: fairness of a regression"
+        ):
+            ff.tradeoff_points([2.0] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
 
     def test_a_gap_above_one_has_fairness_zero(self):
         y = np.array([1.0, 2.0, 3.0, 4.0])
         points = ff.tradeoff_points(y, y, sensitive_features=list("aabb"), accuracy="exp_mse")
-        assert points.bias[0, 0] == -2.0
+        assert points.bias[0, 0] == pytest.approx(-2.0 / y.std())
         assert points.fairness[0] == 0.0
         assert points.accuracy[0] == 1.0
 

@@ -49,7 +49,7 @@ def by_pairs(monkeypatch):
 
     def run(function):
         with monkeypatch.context() as patched:
-            patched.setattr("fairfrontier.metrics._contrasts._FEW_SETS", 10**6)
+            patched.setattr("fairfrontier.metrics._contrasts._FEW_PAIRS", 10**6)
             return function()
 
     return run

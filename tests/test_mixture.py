@@ -98,7 +98,7 @@ def test_mixture_of_a_curve_has_the_expected_point(compas_like, interpolate):
     assert 2 <= len(mixture.names) <= 3
     report = mixture.report(X, y, ids=range(len(y)), sensitive_features=sex)
     assert report.expected_accuracy == pytest.approx(curve(level), abs=1e-9)
-    # TAFI averages the fairness; the lottery's own is at least that, and on the signed hull exactly the level.
+    # TAFI averages the fairness; the mixture's own is at least that, and on the signed hull exactly the level.
     assert report.expected_fairness >= level - 1e-9
     if interpolate == "signed":
         assert report.expected_fairness == pytest.approx(level, abs=1e-9)

@@ -1,5 +1,7 @@
 """What was once wrong without a word: each is now an error, or does not depend on what it must not depend on."""
 
+import functools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -197,4 +199,25 @@ def test_weights_of_the_operating_point_are_not_a_view_of_the_path():
 def test_an_attribute_aware_stack_has_a_picture():
     y, H, sex = people()
     model = ff.FairStacksClassifier(alpha=1.0, attribute_aware=True).fit(H, y, sensitive_features={"sex": sex})
-    assert f"sex={min('fm', key=lambda group: (sex == group).sum())}" in model._repr_html_()
+    smaller = min("fm", key=lambda group: (sex == group).sum())
+    assert f"sex={smaller}" in model._repr_html_()
+
+
+@pytest.mark.parametrize("moved", ["X", "y", "sensitive_features"])
+@pytest.mark.parametrize("call", ["points", "exact_frontier", "certify", "score_decision_diagnostics", "calibration"])
+def test_rows_in_another_order_are_refused_wherever_a_stack_is_evaluated(call, moved):
+    generator = np.random.default_rng(0)
+    rows = {"X": pd.DataFrame(generator.random((300, 2)), columns=["a", "b"])}
+    rows["y"] = pd.Series((rows["X"]["a"] + 0.3 * generator.normal(size=300) > 0.5).astype(int))
+    rows["sensitive_features"] = pd.Series(np.where(generator.random(300) < 0.4, "f", "m"))
+    model = ff.FairStacksClassifier("precomputed").fit(**rows)
+    rows[moved] = rows[moved].iloc[generator.permutation(300)]
+    calls = {
+        "points": model.points,
+        "exact_frontier": model.exact_frontier,
+        "certify": functools.partial(ff.certify, model),
+        "score_decision_diagnostics": functools.partial(ff.score_decision_diagnostics, model),
+        "calibration": lambda **rows: model.select(0.5, confidence=0.5, calibration=tuple(rows.values())),
+    }
+    with pytest.raises(InvalidInputError, match="order"):
+        calls[call](**rows)

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier._extras import require
-from fairfrontier._scratch import remove_abandoned, scratch_prefix
 from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
 
@@ -18,36 +18,91 @@ from fairfrontier.exceptions import InvalidInputError
 # alone, so that a module may move; files of 0.1.0, which name its modules, are read by the same table. They are plain
 # classes whose loading cannot run anything but their own code.
 _MODULES = {
+    "AdversarialDebiasing": "learners._adversarial",
     "AnyTwoLabels": "learners._members",
+    "BoosterCore": "learners._fagtb",
+    "ColumnCode": "search._encoding",
+    "FAGTB": "learners._fagtb",
+    "FairGrid": "learners._fair",
     "FairPath": "optimize._ridge_path",
     "FairStacksClassifier": "optimize._fairstacks",
     "FairStacksRegressor": "optimize._fairstacks",
+    "FamilyUnion": "learners._family",
+    "FittedModels": "learners._zoo",
     "FittedPath": "optimize._fitting",
+    "GroupModels": "learners._group",
     "GroupProbability": "_attribute_models",
     "Key": "optimize._mixture",
+    "MinipatchTrees": "learners._minipatch",
+    "MinipatchTreesRegressor": "learners._minipatch",
+    "Mixture": "learners._reductions",
+    "MixtureCore": "learners._reductions",
     "NeighborsClassifier": "learners._members",
     "NeighborsRegressor": "learners._members",
+    "NetCore": "learners._adversarial",
+    "PatchTree": "learners._trees",
     "PointWeight": "quantify._weights",
     "PowerWeight": "quantify._weights",
     "RandomizedMixture": "optimize._mixture",
+    "Reductions": "learners._reductions",
     "RidgeSolution": "optimize._ridge_path",
     "RowSets": "metrics._contrasts",
-    "Selection": "optimize._choice",
+    "SearchModel": "search._model",
+    "Selection": "optimize._operating_point",
     "StepWeight": "quantify._weights",
     "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",
     "TableEncoder": "_attribute_models",
+    "TableEncoding": "search._encoding",
     "TabulatedWeight": "quantify._weights",
     "TradeoffPoints": "identify._points",
+    "TreeClassifier": "learners._trees",
+    "TreeFamily": "learners._trees",
+    "TreeRegressor": "learners._trees",
     "TwoStacks": "optimize._mixture",
     "UniformWeight": "quantify._weights",
 }
-# A prefix such as "numpy." or "sklearn." would not do: it lets in functions that a hostile file could have called.
+# What fitted models of other libraries hold beside the estimators that skops knows. Each is a class of data or a pure
+# function of arrays. A prefix such as "numpy." or "sklearn." would not do: it lets in functions that a hostile file
+# could have called.
+_OTHERS = {
+    "builtins": "object",
+    "collections": "OrderedDict",
+    "lightgbm.basic": "Booster",
+    "lightgbm.sklearn": "LGBMClassifier LGBMRegressor",
+    "numpy": "dtype mean floating inexact integer number signedinteger unsignedinteger",
+    "scipy._lib.array_api_compat.numpy._aliases": "asarray",
+    "scipy.interpolate._bsplines": "BSpline",
+    "scipy.sparse._csr": "csr_array csr_matrix",
+    "sklearn._loss.loss": "HalfTweedieLossIdentity",
+    "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration",
+    "sklearn.cluster._bisect_k_means": "_BisectingTree",
+    "sklearn.cluster._kmeans": "_kmeans_single_elkan _kmeans_single_lloyd",
+    "sklearn.compose._column_transformer": "make_column_selector",
+    "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
+    "sklearn.feature_selection._univariate_selection": "chi2 f_classif f_regression r_regression",
+    "sklearn.feature_selection._mutual_info": "mutual_info_classif mutual_info_regression",
+    "sklearn.gaussian_process._gpc": "_BinaryGaussianProcessClassifierLaplace",
+    "sklearn.gaussian_process.kernels": "CompoundKernel ConstantKernel DotProduct ExpSineSquared Exponentiation Matern "
+    "Product RBF RationalQuadratic Sum WhiteKernel",
+    "sklearn.metrics._classification": "accuracy_score balanced_accuracy_score f1_score",
+    "sklearn.metrics._dist_metrics": "EuclideanDistance64 ManhattanDistance64 MinkowskiDistance64",
+    "sklearn.metrics._scorer": "_CurveScorer _PassthroughScorer _Scorer",
+    "sklearn.model_selection._split": "GroupKFold KFold RepeatedStratifiedKFold ShuffleSplit StratifiedGroupKFold "
+    "StratifiedKFold StratifiedShuffleSplit",
+    "sklearn.neighbors._ball_tree": "BallTree",
+    "sklearn.neighbors._kd_tree": "KDTree",
+    "sklearn.neural_network._stochastic_optimizers": "AdamOptimizer SGDOptimizer",
+    "sklearn.tree._tree": "Tree",
+    "sklearn.utils._bunch": "Bunch",
+    "sklearn.utils._metadata_requests": "MetadataRequest MethodMetadataRequest",
+    "xgboost.core": "Booster",
+    "xgboost.sklearn": "XGBClassifier XGBRFClassifier XGBRFRegressor XGBRegressor",
+}
 _TRUSTED = frozenset(
     {
         *(f"fairfrontier.{module}.{name}" for name, module in _MODULES.items()),
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.tree._tree.Tree",
+        *(f"{module}.{name}" for module, names in _OTHERS.items() for name in names.split()),
     }
 )
 _SCHEMA, _ABOUT = "schema.json", "fairfrontier.json"
@@ -61,21 +116,28 @@ _SECRET = {"fairfrontier.Key", "fairfrontier.RandomizedMixture"}
 _DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> Path:
-    """Save a fitted model.
+def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Path:
+    """Save a fitted model, if it can be loaded again.
 
     Parameters
     ----------
     model : object
-        A fitted stack, a mixture, or any scikit-learn estimator.
+        A fitted stack, a mixture, a family of models, or any scikit-learn estimator, XGBoost and LightGBM included.
     path : path-like
         The file to write, customarily ``*.skops``. It is replaced in one step or not at all. That of a
         model that randomises has the secret in it, and can be read by its owner only.
+    trusted : list of str, optional
+        Full names of further types in the model, such as ``"mypackage.MyModel"``; `load` will want them too.
 
     Returns
     -------
     Path
         The file.
+
+    Raises
+    ------
+    InvalidInputError
+        If the model could not be loaded; the message names every type in it that stands in the way.
 
     Examples
     --------
@@ -94,18 +156,13 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if target.is_dir() or not target.parent.is_dir():
         raise InvalidInputError(f"path must be a file in an existing folder; got {str(target)!r}")
+    content, types = _renamed(
+        _loadable(skops, model, set(trusted or ())), _stable_name, {_ABOUT: {"version": __version__}}
+    )
     remove_abandoned(target.parent)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=scratch_prefix())
     os.close(handle)
     try:
-        skops.dump(model, name)
-        content, types = _renamed(Path(name), _stable_name, {_ABOUT: {"version": __version__}})
-        nameless = next((one for one in sorted(types) if "<" in one), None)
-        if nameless is not None:
-            raise InvalidInputError(
-                f"model must hold nothing that a file cannot name; got {nameless}: for a weight take one of "
-                "fairfrontier's (StepWeight, PowerWeight, TabulatedWeight, …), or a function of a module"
-            )
         Path(name).write_bytes(content)
         # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
         if not types & _SECRET:
@@ -116,6 +173,48 @@ def save(model: Any, path: str | os.PathLike[str]) -> Path:
     finally:
         Path(name).unlink(missing_ok=True)
     return target
+
+
+def _loadable(skops: Any, model: Any, trusted: set[str]) -> bytes:
+    """Return the model as a skops file, after it was loaded from there once."""
+    try:
+        content: bytes = skops.dumps(model)
+    except Exception as error:
+        advice = _torch_advice(str(error)) or ": save its parts, or use pickle among people who trust each other"
+        raise InvalidInputError(
+            f"model must be made of types that a file can hold; got {type(model).__name__}: {error}{advice}"
+        ) from error
+    unknown = set(skops.get_untrusted_types(data=content))
+    refused = sorted(unknown - _TRUSTED - trusted)
+    if refused:
+        advice = _torch_advice(" ".join(refused)) or (
+            f". If you know them and their authors, pass trusted={refused!r} to save and to load"
+        )
+        raise InvalidInputError(
+            f"model must be made of types that load trusts; got {_listed(refused)}: nothing was saved{advice}"
+        )
+    try:
+        skops.loads(content, trusted=sorted(unknown))
+    except Exception as error:
+        raise InvalidInputError(
+            f"model must be one that can be loaded again; got {type(model).__name__}, of which loading says: {error}. "
+            "Functions and classes in it must be importable by name"
+        ) from error
+    return content
+
+
+def _torch_advice(text: str) -> str:
+    """Return what to do with a model of PyTorch, if a text names one."""
+    if "torch" not in text.lower() and "TensorBase" not in text:
+        return ""
+    return (
+        ". A PyTorch model cannot be loaded without running code: save its state_dict with torch.save, and stack its "
+        "predictions (estimators='precomputed'), so that the stack holds no torch object"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    return f"the type{'s' if len(names) > 1 else ''} {', '.join(map(repr, names))}"
 
 
 def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Any:
@@ -136,22 +235,22 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     Raises
     ------
     InvalidInputError
-        If the file is no skops file, or asks for a type that is not trusted; the message names it.
+        If the file is no skops file, or asks for types that are not trusted; the message names them all.
     """
     skops = require("skops.io", extra="save", purpose="load")
     source = Path(path)
     if not source.is_file():
         raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
     try:
-        content, _ = _renamed(source, _current_name)
+        content, _ = _renamed(source.read_bytes(), _current_name)
         unknown = skops.get_untrusted_types(data=content)
     except _DAMAGED as error:
         raise _unreadable(source, error) from error
     refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
     if refused:
         raise InvalidInputError(
-            f"the file {str(source)!r} asks for the type {refused[0]!r}, which is not trusted; nothing was loaded. "
-            f"If you know that type and its author, pass trusted=[{refused[0]!r}]"
+            f"the file {str(source)!r} asks for {_listed(refused)}, which {'are' if len(refused) > 1 else 'is'} not "
+            f"trusted; nothing was loaded. If you know what that is and its authors, pass trusted={refused!r}"
         )
     try:
         return skops.loads(content, trusted=unknown)
@@ -171,7 +270,7 @@ def _current_name(module: str, name: str) -> str:
 
 
 def _renamed(
-    source: Path, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None
+    source: bytes, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None
 ) -> tuple[bytes, set[str]]:
     """Return the bytes of a skops file with other modules of its types, and with further entries `about` it.
 
@@ -188,10 +287,10 @@ def _renamed(
     """
     result = io.BytesIO()
     types: set[str] = set()
-    with ZipFile(source) as old, ZipFile(result, "w") as new:
+    with ZipFile(io.BytesIO(source)) as old, ZipFile(result, "w") as new:
         unpacked = sum(entry.file_size for entry in old.infolist())
-        if unpacked > max(_SMALL, _LARGEST_RATIO * source.stat().st_size):
-            raise ValueError(f"it would unpack to {unpacked:,} bytes, far more than its {source.stat().st_size:,}")
+        if unpacked > max(_SMALL, _LARGEST_RATIO * len(source)):
+            raise ValueError(f"it would unpack to {unpacked:,} bytes, far more than its {len(source):,}")
         for entry in old.infolist():
             content = old.read(entry)
             if entry.filename == _SCHEMA:

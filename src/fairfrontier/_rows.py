@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import factorize, numeric
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
@@ -102,7 +103,7 @@ class Rows:
         ----------
         y, scores, sensitive_features, sample_weight, fold
             Raw input: `y_true`, `y_preds`, `sensitive_features` and `sample_weight` of `tradeoff_points`, and folds.
-            With `NO_SCORES` there are no models yet.
+            With `NO_SCORES` there are no models yet; scores may be validated already.
         names : tuple of str, optional
             The models that the scores must be of: matched by name where the scores have names, else by position.
         first_row : int
@@ -114,11 +115,17 @@ class Rows:
         target : str
             What the caller calls `y`.
         """
+        if isinstance(sensitive_features, ProbableGroups):
+            options = {"fold": fold, "names": names, "first_row": first_row, "whole": whole, "target": target}
+            plain = cls.validated(y, scores, None, sample_weight=sample_weight, needs_attributes=False, **options)
+            return plain.spread(sensitive_features)
         parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "fold": fold}
         validate.same_order(**{target: y, "y_preds": scores, **parts})
         values = None if y is None else validate.column(y, parameter=target)
         if scores is NO_SCORES:
             predictions = validate.Predictions(np.empty((0 if values is None else len(values), 0)), ())
+        elif isinstance(scores, validate.Predictions):
+            predictions = scores.aligned(names, first_row)
         else:
             predictions = validate.predictions(scores, classes_of=values if whole else None).aligned(names, first_row)
         n_rows = len(predictions.matrix)
@@ -158,6 +165,13 @@ class Rows:
             fold=None if self.fold is None else self.fold[rows],
             _cells=cells,
         )
+
+    def spread(self, groups: ProbableGroups) -> "Rows":
+        """Return each row once per group that it may be in, weighted by the probability; it keeps its number."""
+        validate.same_length(len(self), sensitive_features=len(groups))
+        index, group, share = groups.spread()
+        several = replace(self.take(index), sensitive={groups.name: group}, _cells={})
+        return replace(several, weight=share if several.weight is None else several.weight * share)
 
     def with_scores(self, scores: NDArray[Any], names: tuple[str, ...]) -> "Rows":
         """Return the same rows with the scores of other models."""

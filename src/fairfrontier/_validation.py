@@ -66,6 +66,8 @@ __all__ = [
 _SHOWN_OPTIONS = 12
 # Largest sum of weights, and the reciprocal of the smallest: squares of both are still numbers.
 _LARGEST_WEIGHT = 1e100
+# An attribute with more different numbers than this is a number, and no set of groups.
+_MOST_NUMBERS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,11 +391,17 @@ def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
     return tuple(_attribute(name, values) for name, values in columns.items())
 
 
-def attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
+class AttributeColumns(dict[str, NDArray[Any]]):
+    """Sensitive attributes by name that are validated; the door lets them pass."""
+
+
+def attribute_columns(sensitive_features: Any) -> AttributeColumns:
     """Return the sensitive attributes by name; there must be at least one."""
+    if isinstance(sensitive_features, AttributeColumns):
+        return sensitive_features
     if sensitive_features is None:
         raise InvalidInputError("sensitive_features must be given: one value per row, e.g. data['sex']; got None")
-    columns = _attribute_columns(sensitive_features)
+    columns = AttributeColumns(_attribute_columns(sensitive_features))
     if not columns:
         raise InvalidInputError(
             "sensitive_features must hold at least one attribute; got none: give one value per row, e.g. data['sex']"
@@ -437,7 +445,13 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
-    """Raise if an attribute has one group only."""
+    """Raise if an attribute has one group only, or is a number and no set of groups."""
+    if len(groups) > _MOST_NUMBERS and all(isinstance(group, (int, float)) for group in groups):
+        raise GroupError(
+            f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
+            "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "
+            "covariance with the decisions, or make it text if they are groups after all"
+        )
     if len(groups) < 2:
         shown = repr(groups[0]) if groups else "no row at all"
         raise GroupError(

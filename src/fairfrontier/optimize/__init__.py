@@ -1,10 +1,10 @@
 """Optimize the frontier: stack the models under a bias constraint."""
 
-from fairfrontier.optimize._choice import Selection
 from fairfrontier.optimize._decision_path import DecisionPath
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.optimize._guarantee import rows_needed
 from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
+from fairfrontier.optimize._operating_point import Selection
 from fairfrontier.optimize._ridge_path import FairPath, solve_stack
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (

@@ -40,11 +40,14 @@ class Limits:
         Least quotient of the lowest and the highest rate.
     max_accuracy_loss : float or None
         Largest loss of accuracy against the unconstrained stack.
+    min_rate : float or None
+        Least rate of every row set.
     """
 
     min_fairness: float | None = None
     min_ratio: float | None = None
     max_accuracy_loss: float | None = None
+    min_rate: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,88 +80,6 @@ class Judged:
 
     def __len__(self) -> int:
         return len(self.share)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Selection:
-    """What was asked for, and what an operating point gives.
-
-    Attributes
-    ----------
-    asked : float or None
-        The least fairness that was asked for.
-    estimated : float
-        The fairness to expect on new rows, half of the time more and half of the time less.
-    promised : float or None
-        The fairness that was promised; None without a confidence.
-    confidence : float or None
-        With which it was.
-    n_calibration : int
-        Rows on which the promise rests that nothing was fitted to.
-    procedure : str
-        How the place was chosen.
-    kind : {"stack", "constant", "mixture"}
-        One stack, the constant model, or one of two drawn by a record's id.
-    accuracy : float
-        The accuracy to expect on new rows.
-    given_up : float
-        The accuracy of the unconstrained stack minus that.
-    rates : dict of str to float
-        The rate of positive decisions (the mean prediction) in each row set.
-    ratio : float
-        The smallest quotient of two of them.
-    changed : dict of str to int
-        Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
-        where the rows were not at hand.
-    asked_ratio, asked_loss : float or None
-        The least quotient of two rates and the largest loss of accuracy that were asked for.
-    notes : tuple of str
-        What else there is to know.
-    """
-
-    asked: float | None
-    estimated: float
-    accuracy: float
-    given_up: float
-    kind: str
-    rates: dict[str, float]
-    ratio: float
-    changed: dict[str, int]
-    asked_ratio: float | None = None
-    asked_loss: float | None = None
-    promised: float | None = None
-    confidence: float | None = None
-    n_calibration: int = 0
-    procedure: str = ""
-    notes: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        asked = {"fairness": self.asked, "ratio": self.asked_ratio, "loss of accuracy": self.asked_loss}
-        wanted = ", ".join(f"{name} {value:g}" for name, value in asked.items() if value is not None)
-        lines = [
-            ("asked", wanted),
-            ("estimated", f"fairness {self.estimated:.4f}, ratio {self.ratio:.3f}"),
-            ("accuracy", f"{self.accuracy:.4f}, {self.given_up:.4f} below the unconstrained stack"),
-            ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
-            ("procedure", self.procedure),
-        ]
-        if self.confidence is not None:
-            shown = "what was asked" if self.promised is None else f"fairness {self.promised:.4g}"
-            rows = f" on {self.n_calibration:,} rows" if self.n_calibration else ""
-            lines.insert(2, ("promised", f"{shown} with confidence {self.confidence:g}{rows}"))
-        for name, rate in self.rates.items():
-            moved = f", {self.changed[name]:,} decisions change" if name in self.changed else ""
-            lines.append((name, f"rate {rate:.3f}{moved}"))
-        lines += [("note", note) for note in self.notes]
-        width = max(len(title) for title, _ in lines)
-        return "\n".join(f"{title:<{width}}  {text}" for title, text in lines)
-
-    def __repr__(self) -> str:
-        promised = "" if self.promised is None else f", promised={self.promised:.4g}"
-        return (
-            f"Selection({self.kind}, asked={self.asked}, estimated={self.estimated:.4f}{promised}, "
-            f"accuracy={self.accuracy:.4f}, given_up={self.given_up:.4f})"
-        )
 
 
 class Judge:
@@ -273,8 +194,7 @@ class Judge:
         """
         alone = self.single()
         good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
-        if limits.max_accuracy_loss is not None:
-            good &= alone.accuracy >= self.accuracy[0] - limits.max_accuracy_loss
+        good &= self._allowed(alone, limits)
         alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
             return alone, {}
@@ -285,11 +205,18 @@ class Judge:
         fairest = float(alone.place[main, 0])
         found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
         # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
-        if limits.min_ratio is None:
+        if limits.min_ratio is None and self.sets.compares_differences:
             found = _joined(self._diluted(fairest), found)
+        return found.take(np.flatnonzero(self._allowed(found, limits))), {0: 1.0}
+
+    def _allowed(self, found: Judged, limits: Limits) -> np.ndarray:
+        """Tell which candidates are accurate enough, and have no group below the least rate."""
+        allowed = np.ones(len(found), dtype=bool)
         if limits.max_accuracy_loss is not None:
-            found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
-        return found, {0: 1.0}
+            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        if limits.min_rate is not None:
+            allowed &= np.min([one.min(axis=1) for one in found.rates], axis=0) >= limits.min_rate - 1e-12
+        return allowed
 
     def _aside(self, alone: Judged, main: int) -> list[int]:
         """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
@@ -329,92 +256,75 @@ class Judge:
             result.append(share * first + (1.0 - share) * second)
         return result
 
-    def selection(self, chosen: Judged, limits: Limits) -> Selection:
-        """Return what there is to say of a candidate."""
-        first, second = chosen.place[0]
-        constant, alone = bool(np.isnan(first)), first == second or chosen.share[0] == 1.0
-        names = self.sets.names
-        changed: dict[str, int] = {}
-        if self.sweep.changed is not None:
-            parts = [self._changed(place) for place in (first, second)]
-            moved = (chosen.share[0] * parts[0] + (1.0 - chosen.share[0]) * parts[1]) * self.size
-            changed = dict(zip(names, np.rint(moved).astype(int).tolist(), strict=True))
-        return Selection(
-            asked=limits.min_fairness,
-            asked_ratio=limits.min_ratio,
-            asked_loss=limits.max_accuracy_loss,
-            estimated=float(self.fairness(chosen)[0]),
-            accuracy=float(chosen.accuracy[0]),
-            given_up=float(self.accuracy[0] - chosen.accuracy[0]),
-            kind="constant" if constant else "stack" if alone else "mixture",
-            rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
-            ratio=float(self._quotient(chosen.rates[0])[0]),
-            changed=changed,
-            notes=tuple(self._notes(chosen, limits, constant=constant, alone=alone)),
-        )
-
-    def _changed(self, place: float) -> FloatArray:
-        """Return the share of each row set whose decision is another than the unconstrained stack's, shape (s,)."""
+    def changed(self, chosen: Judged) -> IntArray | None:
+        """Return the rows of each row set that a candidate decides otherwise than the unconstrained stack, (s,)."""
         changed = self.sweep.changed
-        assert changed is not None
-        return np.asarray(changed[-1]) if np.isnan(place) else interpolate(np.array([place]), changed[:-1])[0]
+        if changed is None:
+            return None
+        place = np.where(np.isnan(chosen.place[0]), len(changed) - 1.0, chosen.place[0])
+        first, second = interpolate(place, changed)
+        moved = (chosen.share[0] * first + (1.0 - chosen.share[0]) * second) * self.size
+        return np.asarray(np.rint(moved), dtype=np.intp)
 
-    def _notes(self, chosen: Judged, limits: Limits, *, constant: bool, alone: bool) -> list[str]:
-        notes = []
-        if constant:
-            best = self.single().take(np.arange(len(self.single()) - 1))
-            fairness = self.fairness(best)
-            notes.append(
-                "the constant model decides everybody alike; the fairest stack of the path has a fairness of "
-                f"{fairness.max():.4f} and an accuracy of {best.accuracy[np.argmax(fairness)]:.4f}"
-            )
-        elif limits.min_fairness is not None and self.fairness(chosen)[0] < limits.min_fairness - 1e-6:
-            notes.append(
-                f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
-            )
-        place = chosen.place[0, 0]
-        near = np.zeros(0, dtype=bool) if constant else self.jumps[max(int(place) - 1, 0) : int(place) + 1]
-        if alone and near.any():
-            notes.append("decisions jump here, many rows at once; randomize=True randomises between the two neighbours")
-        return notes
+    def jumps_at(self, place: float) -> bool:
+        """Tell whether decisions jump next to a place."""
+        return bool(self.jumps[max(int(place) - 1, 0) : int(place) + 1].any())
 
     def fairness(self, judged: Judged) -> FloatArray:
         """Return the median of the fairness that new rows will show, shape (c,): the worse of what is known."""
-        worst = [self._median(rates, judged.errors, self._gap) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self._gap) for rates in judged.rates]
         return np.asarray(np.clip(1.0 - np.max(worst, axis=0), 0.0, 1.0))
 
     def ratio(self, judged: Judged) -> FloatArray:
         """Return the median of the quotient of lowest and highest rate that new rows will show, shape (c,)."""
-        worst = [self._median(rates, judged.errors, self._quotient) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def _median(self, rates: FloatArray, errors: FloatArray, measure: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def likely(self, judged: Judged, limits: Limits, confidence: float) -> np.ndarray:
+        """Tell which candidates are fair enough on new rows with a probability, all row sets at once.
+
+        Notes
+        -----
+        The stack of all rows makes the rates equal that are seen out of fold. What is left of each row set's rate is
+        then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
+        pair at its level is too few.
+        """
+        good = np.ones(len(judged), dtype=bool)
+        for rates in self.seen_rates(judged):
+            softened = (rates * self.size + 1.0) / (self.size + 2.0)
+            errors = np.sqrt(softened * (1.0 - softened) / self.size)
+            if limits.min_fairness is not None:
+                good &= 1.0 - self._quantile(confidence, rates, errors, self._gap) >= limits.min_fairness
+            if limits.min_ratio is not None:
+                good &= self._quantile(1.0 - confidence, rates, errors, self.quotient) >= limits.min_ratio
+        return good
+
+    def _quantile(
+        self,
+        level: float,
+        rates: FloatArray,
+        errors: FloatArray,
+        measure: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """Return a quantile (c,) of a measure on new rows, given the standard errors of the rates."""
         result = np.empty(len(rates))
         for start in range(0, len(rates), 256):
             part = slice(start, start + 256)
             drawn = rates[part, None, :] + errors[part, None, :] * self._deviations
-            result[part] = np.median(measure(drawn), axis=1)
+            result[part] = np.quantile(measure(drawn), level, axis=1)
         return result
 
     def _gap(self, rates: FloatArray) -> FloatArray:
-        blocks = [rates[..., list(block)] for block in self.sets.blocks]
-        return np.asarray(np.max([block.max(axis=-1) - block.min(axis=-1) for block in blocks], axis=0))
+        return self.sets.largest_gap(np.moveaxis(rates, -1, 1))
 
-    def _quotient(self, rates: FloatArray) -> FloatArray:
+    def quotient(self, rates: FloatArray) -> FloatArray:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
-        worst = []
-        for block in self.sets.blocks:
-            of_block = np.clip(rates[..., list(block)], 0.0, None)
-            low, high = of_block.min(axis=-1), of_block.max(axis=-1)
-            worst.append(np.divide(low, high, out=np.ones_like(low), where=high > 0))
-        return np.asarray(np.min(worst, axis=0))
+        return np.asarray(1.0 - np.max(list(self.sets.block_gaps(np.moveaxis(rates, -1, 1), "ratio")), axis=0))
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""
         found = self.mixed() if randomize else self.single()
-        allowed = np.ones(len(found), dtype=bool)
-        if limits.max_accuracy_loss is not None:
-            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        allowed = self._allowed(found, limits)
         stack = ~np.isnan(found.place).all(axis=1)
         # A stack must beat the constant model.
         allowed &= ~stack | (found.accuracy > self.constant_accuracy)
@@ -441,7 +351,7 @@ class Judge:
         if limits.min_fairness is not None:
             good &= np.max([self._gap(one) for one in found.rates], axis=0) <= 1.0 - limits.min_fairness + 1e-12
         if limits.min_ratio is not None:
-            good &= np.min([self._quotient(one) for one in found.rates], axis=0) >= limits.min_ratio - 1e-12
+            good &= np.min([self.quotient(one) for one in found.rates], axis=0) >= limits.min_ratio - 1e-12
         return good
 
     def _meets(self, found: Judged, limits: Limits) -> np.ndarray:

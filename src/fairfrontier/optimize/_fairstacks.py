@@ -3,6 +3,7 @@
 Classifier and regressor share their base: the base models, the path, and its evaluation.
 """
 
+import copy
 import warnings
 from dataclasses import replace
 from typing import Any, ClassVar, Self
@@ -18,7 +19,9 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
+from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import check_finite, positive_labels
@@ -28,7 +31,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
-from fairfrontier.metrics._evaluation import masks_of_chunks
+from fairfrontier.metrics._evaluation import masks_of_chunks, sum_rows
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize._base_models import fit_group_columns, wants_group_models
@@ -36,7 +39,8 @@ from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
     LINKS,
-    Units,
+    InUnits,
+    RidgeUnits,
     check_groups_given,
     families,
     fit_iterative,
@@ -47,8 +51,10 @@ from fairfrontier.optimize._fitting import (
     ridge_scales,
     ridges,
 )
+from fairfrontier.optimize._mixture import TwoStacks
+from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
-from fairfrontier.optimize._selection import OperatingPoint
+from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
 from fairfrontier.optimize._statistics import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
@@ -57,7 +63,7 @@ DEFAULT_WEIGHT = StepWeight(0.8)
 _MOST_POINTS = 10_000
 
 
-class BaseFairStacks(OperatingPoint, BaseEstimator):
+class BaseFairStacks(BaseEstimator):
     """What the classifier and the regressor share."""
 
     _regression = False
@@ -67,6 +73,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
     confidence: float | None = None
     randomize = False
     group_models: Any = "auto"
+    # None: the operating point was not selected, and does not randomise.
+    selection_: Selection | None = None
+    mixture_: TwoStacks | None = None
     # Defaults of metadata routing: fit cannot do without the attribute, the others seldom need it.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": False}
@@ -152,7 +161,10 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
-        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        # Base models and folds take the most probable group of a row, the stack its probabilities.
+        probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
+        certain = sensitive_features if probable is None else {probable.name: probable.likely()}
+        rows = self._fit_rows(X, y, certain, sample_weight)
         attributes = rows.sensitive
         if not isinstance(self.fairness, str):
             self._groups_ = _groups(rows)
@@ -169,9 +181,24 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=names, fold=folds)
+        if probable is not None:
+            rows = rows.spread(probable)
+        units = self._units(whole(rows))
+        rows = rows if units is None else units(rows)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
-        self._fit_path(data, rows)
+        self._fit_path(data, rows, units)
         return self
+
+    def _units(self, chunks: Chunks) -> InUnits | None:
+        """Return the step that makes a regression independent of the units of its target; None: there is none."""
+        if not self._regression:
+            return None
+        targets = chunks.map(_without_scores, ("none",))
+        options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
+        unit = sum_rows(targets, fairness=self.fairness, **options).unit
+        is_model = np.arange(len(chunks.names)) < len(self.names_)
+        of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
+        return InUnits(unit, is_model & ~of_attribute)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -212,8 +239,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
 
         Notes
         -----
-        A given alpha takes two passes over the rows, tuning takes three. Folds are the chunks' own column of folds, a
-        `PredefinedSplit` as `cv`, or drawn from a hash of the row's number and `random_state`.
+        A given alpha takes two passes over the rows, tuning takes three, and a regression one more. Folds are the
+        chunks' own column of folds, a `PredefinedSplit` as `cv`, or drawn from a hash of the row's
+        number and `random_state`.
 
         Examples
         --------
@@ -233,14 +261,16 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         self._check_chunkable()
         masked = masks_of_chunks(self.fairness, chunks)
         tuned = isinstance(self.alpha, str)
-        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
         self.estimators_: list[tuple[str, Any]] = []
         self.names_ = base.column_names(self.estimators, chunks.names, len(chunks.names))
         self.n_features_in_ = len(self.names_)
         unnamed = chunks.names == base.numbered(len(chunks.names)) and isinstance(self.estimators, str)
         self._has_names = not unnamed
+        units = self._units(masked)
+        masked = masked if units is None else masked.map(units)
+        data = self._stack_rows(masked, chunk_folds(self.cv, self.random_state) if tuned else None)
         self._describe(data.moments.keyed)
-        self._fit_path(data, None)
+        self._fit_path(data, None, units)
         return self
 
     def _check_chunkable(self) -> None:
@@ -309,6 +339,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         """Return rows to evaluate the stack on, with its base models' predictions, their cells and the measure."""
         measure = self._measure(fairness)
         named = isinstance(measure, str)
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
         rows = Rows.validated(self._target(y), self._matrix(X, sensitive_features), sensitive_features, **options)
         if not named:
@@ -389,15 +422,16 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         check_finite(H, self.names_)
         return np.asarray(H)
 
-    def _fit_path(self, data: StackRows, rows: Rows | None) -> None:
+    def _fit_path(self, data: StackRows, rows: Rows | None, units: InUnits | None) -> None:
         """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
         n_free = len(data.names) - len(self.names_)
         tuned = isinstance(self.alpha, str)
-        units = Units.of(data.statistics(), len(self.names_)) if tuned and self.alphas is None else Units()
+        by_default = tuned and self.alphas is None
+        of_ridge = RidgeUnits.of(data.statistics(), len(self.names_)) if by_default else RidgeUnits()
         to_tune = tuned and self.loss == "squared"
-        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=units.free)
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=of_ridge.free)
         common: dict[str, Any] = {
-            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression, unit=units.ridge),
+            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression, unit=of_ridge.ridge),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
@@ -405,14 +439,139 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         if rows is None or self.loss == "squared":
             family_of = families(self.names_, n_free)
             group = group_columns(self.names_, n_free)
-            of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": units}
+            of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": of_ridge}
             fitted = fit_squared(data, **of_models, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
-        self._keep(fitted)
+        fitted = fitted if units is None else units.undo(fitted)
+        self._fitted = fitted
+        self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
+        self.points_, self.cv_fauc_ = fitted.points, fitted.tried
+        self._operate(self._stack_path().initial(self.weight))
         if self.min_fairness is not None:
             chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
             self.__dict__.update(chosen.__dict__)
+
+    def at(self, *, tau: float | None = None, target: Any = None) -> Self:
+        """Return this model at another operating point.
+
+        Parameters
+        ----------
+        tau : float, optional
+            Largest absolute score bias (the constrained form, Eq. 3).
+        target : float or array-like of shape (m,), optional
+            Score bias exactly t; may have the other sign than the unconstrained stack's.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; the path is shared.
+
+        Notes
+        -----
+        Exact with the squared loss. Other losses have no closed form, and a fitted stack keeps no rows: between
+        two points of the path the stack is their mixture, which has the score bias asked for and is nearly optimal.
+        With several contrasts `tau` is then met by scaling all of b₀, which is feasible and not the optimum of Eq. 3;
+        the `tau` of the constructor is solved exactly.
+        """
+        check_is_fitted(self, "path_")
+        return self._moved(self._stack_path().at(tau=tau, target=target))
+
+    def select(
+        self,
+        min_fairness: float | None = None,
+        *,
+        min_ratio: float | None = None,
+        max_accuracy_loss: float | None = None,
+        min_rate: float | None = None,
+        confidence: float | None = None,
+        calibration: Any = None,
+        randomize: bool = False,
+        secret: bytes | str | None = None,
+    ) -> Self:
+        """Return this model at the most accurate place of its path that is fair enough.
+
+        Parameters
+        ----------
+        min_fairness : float, optional
+            Least fairness, in [0, 1].
+        min_ratio : float, optional
+            Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
+        max_accuracy_loss : float, optional
+            Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        min_rate : float, optional
+            Least rate of positive decisions in every row set (for equal opportunity: true positive rate), so that
+            fairness is not had by levelling down. As estimated; a confidence does not promise it. Alone, it asks for
+            the fairest such place.
+        confidence : float, optional
+            Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
+        calibration : (X, y, sensitive_features), optional
+            Rows that nothing was fitted to, for a promise that is valid whatever their number; y may be None for
+            demographic parity. Without them the promise rests on out-of-fold decisions, and is approximate.
+        randomize : bool, default=False
+            Let one of two stacks, or a stack or the constant model, decide on each record, drawn by its id: any
+            fairness in between can be had. `predict_proba` then returns probabilities of acceptance.
+        secret : bytes or str, optional
+            The key of the draws, at least 16 bytes; None: a random one.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, each group's rate before
+            and after, and prints.
+
+        Raises
+        ------
+        InfeasibleError
+            If requests contradict each other, or nothing can be promised; it says what can.
+
+        Notes
+        -----
+        The signed bias of the out-of-fold decisions is smoothed along the path, on which it is nearly monotone, and
+        what is compared with the request is the median of the bias that new rows will show, given the standard errors
+        of all rates: the largest of several noisy gaps is larger than the largest gap. Where the stack of all rows
+        decides otherwise than those of the folds, beyond the error, both must be fair enough. A place between two
+        points of the path has its own exact stack. Where no stack is fair enough, or none more accurate than the
+        constant model, that is the answer, and `selection_` says so.
+        """
+        check_is_fitted(self, "path_")
+        options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
+        sure = self._confidence(confidence, calibration)
+        options = {"confidence": sure, "randomize": randomize, "secret": secret}
+        return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))
+
+    def _confidence(self, confidence: Any, calibration: Any) -> Confidence | None:
+        """Return with which confidence to promise and on which rows; None: nothing is promised."""
+        if confidence is None:
+            if calibration is not None:
+                raise InvalidInputError("calibration needs a confidence: select(..., confidence=0.95, calibration=...)")
+            return None
+        level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+        if self._regression:
+            raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
+        disjoint = isinstance(self.fairness, str)
+        if calibration is None:
+            return Confidence(level, None, disjoint)
+        X, y, sensitive = calibration_parts(calibration, self.fairness)
+        H, labels = self._matrix(X, sensitive), None if y is None else self._target(y)
+        rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
+        options = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
+        return Confidence(level, CalibrationRows.of(rows, self.group_sizes_, **options), disjoint)
+
+    def _stack_path(self) -> StackPath:
+        return StackPath(self._fitted, self.loss, float(self.threshold), self._regression, self.tau)
+
+    def _operate(self, point: OperatingPoint) -> None:
+        """Go to an operating point."""
+        self.weights_, self.intercept_, self.target_ = point.weights, point.intercept, point.target
+        self.mixture_, self.selection_ = point.mixture, point.selection
+
+    def _moved(self, point: OperatingPoint) -> Self:
+        """Return a copy at an operating point."""
+        other = copy.copy(self)
+        other._operate(point)
+        return other
 
     def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
         check_is_fitted(self, "path_")
@@ -424,6 +583,7 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
             H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
         if not self.attribute_aware:
             return H
+        validate.same_order(X=X, sensitive_features=sensitive_features)
         return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
 
     def _repr_html_(self) -> str:
@@ -461,6 +621,9 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
         fairness : str, masks or callable, optional
             Another measure than the one of the fit.
         """
+        validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        if sensitive_features is not None:
+            sensitive_features = validate.attribute_columns(sensitive_features)
         scores = self.predict_path(X, sensitive_features=sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
         return tradeoff_points(
@@ -490,6 +653,11 @@ class BaseFairStacks(OperatingPoint, BaseEstimator):
 
     def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
         """Keep the two classes of a classifier, after a check that each has weight."""
+
+
+def _without_scores(rows: Rows) -> Rows:
+    """Return the rows of a table whose target alone matters: one column of zeros is all that is summed."""
+    return rows.with_scores(np.zeros((len(rows), 1)), ("none",))
 
 
 def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
@@ -651,7 +819,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Of a model that randomises: the exact probability with which it decides for the second class.
         """
         if self.mixture_ is not None:
-            positive = self.mixture_.accepted(self._matrix(X, sensitive_features), self._predictor_threshold())
+            positive = self.mixture_.accepted(
+                self._matrix(X, sensitive_features), predictor_threshold(self.loss, self.threshold)
+            )
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
         return np.stack([1.0 - positive, positive], axis=1)
@@ -671,7 +841,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, self._predictor_threshold(), ids)
+            drawn = self.mixture_.decide(H, predictor_threshold(self.loss, self.threshold), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
@@ -705,17 +875,20 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         -------
         DecisionPath
             Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
-            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
+            beyond on the signed one. With several contrasts the signed path is a line of its own, from the
+            unconstrained stack at 1 to its end at 0; the paper's path is no line, and this is the line s·b₀.
         """
         check_is_fitted(self, "path_")
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
-        weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
-        at_zero, at_one = (rows.scores @ weights.T + constants).T
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
-        low = 0.0 if self.path == "paper" else float(shares.min(initial=-1.0))
+        own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
+        end = solution.coordinates(self.path_.target[-1:])[0] if own else np.zeros_like(solution.b0)
+        weights, constants = solution.stacks(np.stack([end, solution.b0]))
+        at_zero, at_one = (rows.scores @ weights.T + constants).T
+        low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))
         return decision_path(
             at_zero,
             at_one - at_zero,
@@ -757,6 +930,10 @@ class FairStacksRegressor(RegressorMixin, BaseFairStacks):
 
     The twin of `FairStacksClassifier`, with the same parameters and attributes; fairness is demographic parity (or
     custom masks) of the predictions, accuracy is R² clipped to [0, 1].
+
+    Differences between groups, and so fairness, `tau` and the targets of the path, are in standard deviations of the
+    target: nothing depends on its units, and predictions follow y → a·y + b. With ``fairness="mean_difference"`` they
+    are in the units of the target itself, as in 0.1.
 
     Examples
     --------

@@ -29,7 +29,17 @@ from fairfrontier.optimize._ridge_path import (
     signed_targets,
 )
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix, train_test
-from fairfrontier.optimize._tuning import FREE, Sweep, Tuning, displaced, tune
+from fairfrontier.optimize._tuning import (
+    FREE,
+    Sweep,
+    Tuning,
+    Walker,
+    displaced,
+    largest_bias,
+    movement,
+    target_variance,
+    tune,
+)
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight
 
@@ -42,7 +52,7 @@ _USUAL_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
-class Units:
+class RidgeUnits:
     """What ridges and penalties that nobody gave are measured in, so that the units of the data do not matter.
 
     Attributes
@@ -60,7 +70,7 @@ class Units:
     free: float = FREE
 
     @classmethod
-    def of(cls, statistics: StackStatistics, n_models: int) -> "Units":
+    def of(cls, statistics: StackStatistics, n_models: int) -> "RidgeUnits":
         """Return the units of data whose first `n_models` columns are predictions."""
         square = float(np.diag(statistics.gram)[:n_models].mean())
         mean_square = square / statistics.weight
@@ -258,7 +268,7 @@ def fit_squared(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
     group: IntArray | None = None,
-    units: Units | None = None,
+    units: RidgeUnits | None = None,
 ) -> FittedPath:
     """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales.
 
@@ -266,7 +276,7 @@ def fit_squared(
     path are shrunk towards these models.
     """
     tuning: Tuning | None = None
-    units = units or Units()
+    units = units or RidgeUnits()
     penalties = units.penalty * paper_penalties(n_points)
     validation = None if data.folds is None else CrossValidation(data)
     if validation is not None:
@@ -296,26 +306,72 @@ def fit_squared(
     solution = factor.at(alpha)
     full = _widen_solution(solution, used, len(scale))
     targets = solution.target_for_lambda(penalties) if kind == "paper" else signed_targets(solution.b0, n_points)
-    if tuning is None:
-        points = data.evaluate(*full.stacks(targets))
-        sweep = Sweep(targets, points)
-    elif tuning.walker is None:
-        points = tuning.points
-        sweep = Sweep(targets, points, data.evaluate(*full.stacks(targets)))
-    else:
-        walk = tuning.walker.walk(lambda multipliers: data.evaluate(*full.stacks(displaced(multipliers)(full))))
+    variance = target_variance(statistics, data.threshold)
+
+    def refitted(multipliers: FloatArray) -> TradeoffPoints:
+        return data.evaluate(*full.stacks(displaced(multipliers)(full)))
+
+    walker = None if tuning is None else tuning.walker
+    if tuning is None and kind == "signed" and len(solution.b0) > 1:
+        # Without folds the decisions on the rows fitted to are all there is to correct each contrast by.
+        reach = movement(statistics.take(used), solution, data.threshold)
+        walker = Walker(refitted, reach, statistics.set_rows, variance, largest_bias(weight))
+    if walker is not None:
+        walk = walker.walk(refitted)
         placed = walk.placed(n_points)
-        targets, points = displaced(placed)(full), tuning.walker.evaluate(placed)
-        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, walk.refitted)
+        targets, points = displaced(placed)(full), walker.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, None if tuning is None else walk.refitted)
+    else:
+        own = data.evaluate(*full.stacks(targets))
+        points = own if tuning is None else tuning.points
+        sweep = Sweep(targets, points, None if tuning is None else own)
     sweep = replace(
         sweep,
         changed=data.decided_otherwise(*full.stacks(sweep.target)),
-        variance=statistics.y_square / statistics.weight if data.threshold is None else None,
+        variance=variance,
         signal=1.0 if tuning is None else tuning.signal,
     )
     path = _widen(factor.path(solution, targets), used, len(scale))
     tried = {} if tuning is None else tuning.tried
     return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+
+
+@dataclass(frozen=True, eq=False)
+class InUnits:
+    """The step that puts the target of a regression, and its predictions, into the unit of fairness.
+
+    Attributes
+    ----------
+    unit : float
+        The unit, in the units of the target.
+    target_like : ndarray of shape (k,)
+        The columns that predict the target; models of the attribute and its indicators have no unit.
+    """
+
+    unit: float
+    target_like: NDArray[np.bool_]
+
+    @property
+    def of_column(self) -> FloatArray:
+        """Return the unit of each column, shape (k,)."""
+        return np.where(self.target_like, self.unit, 1.0)
+
+    def __call__(self, rows: Rows) -> Rows:
+        return replace(rows, scores=rows.scores / self.of_column, y=rows.numbers() / self.unit)
+
+    def undo(self, fitted: FittedPath) -> FittedPath:
+        """Return stacks of columns in the units of the target; targets and biases stay in the unit of fairness."""
+        factor, solution = self.unit / self.of_column, fitted.solution
+        path = replace(fitted.path, weights=fitted.path.weights * factor, intercept=fitted.path.intercept * self.unit)
+        if solution is not None:
+            solution = replace(
+                solution,
+                w0=solution.w0 * factor,
+                U=solution.U * factor[:, None],
+                mean_h=solution.mean_h * self.of_column,
+                mean_y=solution.mean_y * self.unit,
+            )
+        return replace(fitted, path=path, solution=solution)
 
 
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:

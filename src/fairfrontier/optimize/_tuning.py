@@ -143,8 +143,10 @@ class Walker:
             multipliers = _line(self.evaluate, self.reach, margin)
         else:
             multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
-        found = Walk(multipliers, self.evaluate(multipliers), refitted(multipliers), self.largest + margin)
-        return found.worth_having()
+        points = self.evaluate(multipliers)
+        # A ratio's error is that of a rate in units of the rate.
+        slack = margin if origin.sets.compares_differences else margin / max(float(origin.rates[0].max()), margin)
+        return Walk(multipliers, points, refitted(multipliers), self.largest + slack).worth_having()
 
 
 def displaced(multipliers: FloatArray) -> Targets:
@@ -152,23 +154,19 @@ def displaced(multipliers: FloatArray) -> Targets:
     return lambda solution: solution.b0 + solution.weight * multipliers @ solution.S
 
 
-def movement(statistics: StackStatistics, trial: Trial, fold: int, threshold: float | None) -> FloatArray:
+def movement(statistics: StackStatistics, solution: RidgeSolution, threshold: float | None) -> FloatArray:
     """Return Q (m, m): multipliers μ move scores by √(μᵀQμ) times their distance from the threshold, in mean squares.
 
     Parameters
     ----------
     statistics : StackStatistics
-        The moments of the rows that the fold's solution was fitted to.
-    trial : Trial
-        Ridge, scales and solutions.
-    fold : int
-        Which solution.
+        The moments of the rows that the solution was fitted to, of the models that it uses.
+    solution : RidgeSolution
+        The solution.
     threshold : float or None
         Of the decisions; None: regression, where the distance is that from the mean.
     """
-    solution: RidgeSolution = trial.solutions[fold]
-    used = np.flatnonzero(np.isfinite(trial.scale))
-    gram = statistics.gram[np.ix_(used, used)] if len(used) < len(trial.scale) else statistics.gram
+    gram = statistics.gram
     spread = float(solution.w0 @ gram @ solution.w0) / statistics.weight
     offset = 0.0 if threshold is None else statistics.mean_y - threshold
     distance = max(spread + offset**2, 1e-300)
@@ -291,10 +289,11 @@ def interpolate(places: FloatArray, values: FloatArray) -> FloatArray:
 
 def towards_fair(points: TradeoffPoints) -> FloatArray:
     """Return the bias (q,) of a path's points, the constant left out: signed with one contrast, else the largest."""
+    gap = points.sets.largest_gap(points.rates[:-1])
     if points.sets.n_contrasts == 1:
-        bias = points.bias[:-1, 0]
-        return np.asarray(bias * (np.sign(bias[0]) or 1.0))
-    return points.sets.largest_gap(points.rates[:-1])
+        sign = np.sign(points.bias[:-1, 0])
+        return np.asarray(gap * sign * (sign[0] or 1.0))
+    return gap
 
 
 def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
@@ -342,10 +341,17 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
 
 
 def _bonus_to_multipliers(sets: RowSets) -> FloatArray:
-    """Return the matrix (q, s) from a bonus of each row set to the multipliers of the directions."""
-    size = np.empty(len(sets.names))
+    """Return the matrix (q, s) from a bonus of each row set to the multipliers of the directions.
+
+    Where all are compared with a reference, the multiplier of a set is its bonus minus the mean of its block: the net
+    effect on each set is the same.
+    """
+    size, level = np.empty(len(sets.names)), np.zeros((len(sets.names), len(sets.names)))
     for block in map(list, sets.blocks):
         size[block] = len(block)
+        level[np.ix_(block, block)] = 1.0 / len(block)
+    if sets.reference:
+        return np.asarray((np.eye(len(size)) - level)[sets.pairs()[:, 0]])
     return sets.basis() / size
 
 
@@ -469,12 +475,12 @@ def tune(
     of_group = group if path == "signed" else None
     debias = _debias(validation.full, family_of, of_group) if own else None
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
-    # All at once: where the rows are on a disk, one pass over them values every trial.
-    valued = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
+    # All at once: where the rows are on a disk, one pass over them evaluates every trial.
+    evaluated = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
     tried: dict[str, float] = {}
     best: dict[str, tuple[Trial, TradeoffPoints]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
-        points = [next(valued) for _ in of_name]
+        points = [next(evaluated) for _ in of_name]
         # Rounded, so that equals are equal whatever the order of the sums behind them.
         smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
         i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
@@ -487,14 +493,19 @@ def tune(
         def evaluate(multipliers: FloatArray) -> TradeoffPoints:
             return validation.values([trial], displaced(multipliers))[0]
 
-        full = validation.full
-        variance = full.y_square / full.weight if threshold is None else None
-        reach = movement(validation.train[0], trial, 0, threshold)
-        found = Walker(evaluate, reach, full.set_rows, variance, _largest_bias(weight))
+        train = validation.train[0].take(np.flatnonzero(np.isfinite(trial.scale)))
+        reach = movement(train, trial.solutions[0], threshold)
+        variance = target_variance(validation.full, threshold)
+        found = Walker(evaluate, reach, validation.full.set_rows, variance, largest_bias(weight))
     return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
 
 
-def _largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
+def target_variance(statistics: StackStatistics, threshold: float | None) -> float | None:
+    """Return the variance of the target of a regression; None: there is a threshold, and decisions."""
+    return statistics.y_square / statistics.weight if threshold is None else None
+
+
+def largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
     """Return the largest bias that the weight counts."""
     levels = np.linspace(0.0, 1.0, 201)
     least = max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)
