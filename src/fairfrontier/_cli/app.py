@@ -157,7 +157,7 @@ def audit(
     console = terminal.make_console()
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(summary, folder, xlsx=xlsx, pdf=pdf, ll144=ll144)
     (terminal.print_summary if label is not None else terminal.print_rates)(console, summary)
     terminal.print_files(console, out, outputs)
@@ -237,7 +237,7 @@ def stack(
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
         summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()
     terminal.print_summary(console, summary)
@@ -262,7 +262,7 @@ def apply(
 
     folder = out.absolute().parent
     check_output(folder, (out.name,), force=force)
-    with writing(folder) as scratch:
+    with writing(folder, force=force) as scratch:
         applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
     terminal.print_applied(terminal.make_console(), applied, out)
 
@@ -408,7 +408,7 @@ def demo(
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
     result = run_demo()
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(result.summary, folder)
         save_picture(result, folder / "taf.png")
     terminal.print_summary(console, result.summary)
