@@ -11,7 +11,16 @@ import pytest
 import fairfrontier as ff
 from fairfrontier.cli import main
 
-FILES = ["frontier.csv", "groups.csv", "model.skops", "points.csv", "report.html", "summary.json", "weights.csv"]
+FILES = [
+    "frontier.csv",
+    "groups.csv",
+    "model.skops",
+    "model_card.md",
+    "points.csv",
+    "report.html",
+    "summary.json",
+    "weights.csv",
+]
 
 
 def predictions(n: int = 1200, seed: int = 0) -> pd.DataFrame:
@@ -230,6 +239,7 @@ def test_demo_runs_the_whole_job(tmp_path, capsys):
     assert sorted(path.name for path in out.iterdir()) == [
         "frontier.csv",
         "groups.csv",
+        "model_card.md",
         "points.csv",
         "report.html",
         "summary.json",

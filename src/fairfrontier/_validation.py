@@ -117,6 +117,21 @@ class Attribute:
     codes: IntArray
     values: tuple[Any, ...]
 
+    def by_size(self) -> "Attribute":
+        """Return the same with larger groups first, of equals the one whose first row is first: names do not matter.
+
+        Examples
+        --------
+        >>> Attribute("sex", np.array([1, 0, 1]), ("f", "m")).by_size()
+        Attribute(name='sex', codes=array([0, 1, 0]), values=('m', 'f'))
+        """
+        size = np.bincount(self.codes, minlength=len(self.values))
+        first = np.full(len(size), len(self.codes))
+        np.minimum.at(first, self.codes, np.arange(len(self.codes)))
+        order = np.lexsort((first, -size))
+        rank = np.argsort(order)
+        return Attribute(self.name, rank[self.codes], tuple(self.values[i] for i in order))
+
 
 def one_of(value: str, options: Iterable[str], *, parameter: str) -> str:
     """Return `value` if it is one of `options`, else name the nearest option.

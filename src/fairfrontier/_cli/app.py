@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Excel file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
 OptionalLabel = Annotated[
     str | None, typer.Option(help="Column of the true outcome; without it there are selection rates only.")
@@ -41,10 +41,15 @@ Fairness = Annotated[
 Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
-OptionalThreshold = Annotated[
-    float | None,
-    typer.Option(help="A score above it is decision 1. Default: 0.5; without --label the median of the scores."),
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A score above it is decision 1: 0.5, or of one model, score=600; repeat for several. Default: 0.5; "
+        "without --label the median of the scores."
+    ),
 ]
+SampleWeight = Annotated[str | None, typer.Option(help="Column of sample weights.")]
+MinShare = Annotated[float, typer.Option(help="Groups with a smaller share of the rows are shown and not judged.")]
 Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
@@ -92,7 +97,7 @@ def audit(
     fairness: Fairness = "demographic_parity",
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
-    threshold: OptionalThreshold = None,
+    threshold: Thresholds = None,
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
     min_fairness: MinFairness = 0.95,
@@ -102,26 +107,29 @@ def audit(
     chunk_rows: ChunkRows = None,
     missing: Missing = "error",
     min_group: MinGroup = 30,
+    min_share: MinShare = 0.0,
+    sample_weight: SampleWeight = None,
     reference: Reference = None,
     baseline: Baseline = None,
     encoding: Encoding = None,
     form: Annotated[
         str, typer.Option("--format", help="Without --label: report, or ll144 (New York City's table besides).")
     ] = "report",
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="Also write one Excel workbook with all tables.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also print the report, with the Chromium installed.")] = False,
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
     check_installed("pyarrow", "jinja2", extra="cli", purpose="audit")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
-    from fairfrontier._cli.options import AuditOptions, parse_delimiter
-    from fairfrontier._cli.rates import rates_outputs, run_rates, write_rates
-    from fairfrontier.exceptions import InvalidInputError
+    from fairfrontier._cli.audit import run_audit
+    from fairfrontier._cli.options import AuditOptions, check_form, parse_delimiter
+    from fairfrontier.report._files import output_names, write_results
 
-    outputs = (*OUTPUTS, *(["differences.csv"] if baseline and accuracy == "accuracy" else []))
-    check_output(out, outputs if label is not None else rates_outputs(form), force=force)
-    if label is not None and form != "report":
-        raise InvalidInputError(f"--format {form} is for audits without --label")
+    ll144 = check_form(form, label=label, sample_weight=sample_weight)
+    differences = baseline is not None and accuracy == "accuracy" and label is not None
+    outputs = output_names(labelled=label is not None, differences=differences, xlsx=xlsx, pdf=pdf, ll144=ll144)
+    check_output(out, outputs, force=force)
     options = AuditOptions(
         file=file,
         label=label,
@@ -131,7 +139,7 @@ def audit(
         fairness=fairness,
         accuracy=accuracy,
         weight=weight,
-        threshold=threshold,
+        threshold=tuple(threshold or ()),
         confidence=confidence,
         sensitive_mode=sensitive_mode,
         min_fairness=min_fairness,
@@ -140,24 +148,18 @@ def audit(
         chunk_rows=chunk_rows,
         missing=missing,
         min_group=min_group,
+        min_share=min_share,
+        sample_weight=sample_weight,
         reference=tuple(reference or ()),
         baseline=baseline,
         encoding=encoding,
     )
     console = terminal.make_console()
-    if label is None:
-        with terminal.progress_bar(shown=chunk_rows is not None) as progress:
-            summary, decided = run_rates(options, progress=progress)
-        with writing(out) as folder:
-            write_rates(summary, decided, folder, form)
-        terminal.print_rates(console, summary)
-        terminal.print_files(console, out, rates_outputs(form))
-        return
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
     with writing(out) as folder:
-        write_results(summary, folder)
-    terminal.print_summary(console, summary)
+        write_results(summary, folder, xlsx=xlsx, pdf=pdf, ll144=ll144)
+    (terminal.print_summary if label is not None else terminal.print_rates)(console, summary)
     terminal.print_files(console, out, outputs)
 
 
@@ -188,6 +190,8 @@ def stack(
     chunk_rows: ChunkRows = None,
     missing: Missing = "error",
     min_group: MinGroup = 30,
+    min_share: MinShare = 0.0,
+    sample_weight: SampleWeight = None,
     reference: Reference = None,
     baseline: Baseline = None,
     encoding: Encoding = None,
@@ -209,7 +213,7 @@ def stack(
         fairness=fairness,
         accuracy=accuracy,
         weight=weight,
-        threshold=threshold,
+        threshold=(str(threshold),),
         confidence=confidence,
         sensitive_mode=sensitive_mode,
         min_fairness=0.95 if min_fairness is None else min_fairness,
@@ -218,6 +222,8 @@ def stack(
         chunk_rows=chunk_rows,
         missing=missing,
         min_group=min_group,
+        min_share=min_share,
+        sample_weight=sample_weight,
         reference=tuple(reference or ()),
         baseline=baseline,
         encoding=encoding,
@@ -390,8 +396,8 @@ def demo(
     """Run the main job on an embedded data set: table, FAUC, a fair stack, a picture and report.html."""
     check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.audit import write_results
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
+    from fairfrontier.report._files import write_results
 
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fairfrontier._cli.columns import check_column, check_numbers
 from fairfrontier._cli.options import MOST_ROWS
-from fairfrontier._cli.survey import as_text
 from fairfrontier._cli.table import open_file
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import load
@@ -20,6 +19,7 @@ from fairfrontier.chunks import file_chunks
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.chunks._tables import TableFile, read_batches
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.report._prepare import as_text
 from fairfrontier.report._ratios import proportion_test
 from fairfrontier.search import SearchModel
 

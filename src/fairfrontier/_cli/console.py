@@ -14,7 +14,7 @@ from rich.text import Text
 from fairfrontier._cli.output import printable
 from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
-from fairfrontier.report._words import Piece, accuracy, level
+from fairfrontier.report._words import Piece, accuracy, level, unit_words
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
@@ -65,7 +65,8 @@ def models_table(summary: dict[str, Any]) -> Table:
     spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
     table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
-    for column in ("fairness", summary["settings"]["accuracy"].replace("_", " ")):
+    measure = summary["settings"]["accuracy"].replace("_", " ")
+    for column in ("fairness", summary["words"]["accuracy"] if summary["regression"] else measure):
         table.add_column(column, justify="right")
     if not summary["regression"]:
         table.add_column("lowest ÷ highest rate", justify="right")
@@ -75,7 +76,11 @@ def models_table(summary: dict[str, Any]) -> Table:
         if not summary["regression"]:
             cells += _ratio(summary, i)
         table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["subject"] else "")
-    cells = ["(the same decision for everyone)", level(1.0), accuracy(models["accuracy"][constant])]
+    cells = [
+        f"(the same {summary['words']['decision']} for everyone)",
+        level(1.0),
+        accuracy(models["accuracy"][constant]),
+    ]
     table.add_row(*(Text(cell) for cell in cells), style="dim")
     return table
 
@@ -84,7 +89,7 @@ def levels_table(summary: dict[str, Any]) -> Table:
     """Return what each level of fairness costs: with the best single model, and with the fair stack."""
     table = _table("What each level of fairness costs")
     table.add_column("fairness at least", justify="right")
-    table.add_column("accuracy", justify="right")
+    table.add_column(summary["words"]["accuracy"], justify="right")
     table.add_column("fair stack", justify="right")
     table.add_column("best model", overflow="fold")
     n_base = summary["constant"] + 1
@@ -126,7 +131,9 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(sentence(summary["recommendation"]))
     if not summary["regression"]:
         positive = printable(settings["positive"])
-        console.print(Text(f"The positive label is {positive}; a score above {settings['threshold']:g} selects."))
+        console.print(Text(f"The positive label is {positive}; {printable(settings['rule'], 200)} selects."))
+    else:
+        console.print(Text(unit_words(summary)))
     if summary["rule"]:
         console.print()
         console.print(sentence(summary["overview"]))

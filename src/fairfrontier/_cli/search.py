@@ -19,14 +19,14 @@ from fairfrontier import datasets
 from fairfrontier._cli.columns import check_column, check_numbers, shown
 from fairfrontier._cli.options import parse_bands
 from fairfrontier._cli.output import printable
-from fairfrontier._cli.survey import as_text
-from fairfrontier._cli.table import MAX_GROUPS, in_bands, open_file, positive_label
+from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
 from fairfrontier.chunks._tables import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._dossier import render_dossier
+from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._verify import file_hash

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairfrontier._cli.audit import OUTPUTS, settings_of, trail, write_results
+from fairfrontier._cli.audit import settings_of, trail
 from fairfrontier._cli.options import AuditOptions, check_seed
 from fairfrontier._cli.table import open_audit
 from fairfrontier._csv import to_csv
@@ -15,10 +15,12 @@ from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, summarise
 from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory
-from fairfrontier.report._stack import FittedStack, family_name, fit_on_part
+from fairfrontier.report._files import output_names, write_results
+from fairfrontier.report._stack import FittedStack, fit_on_part
+from fairfrontier.report._summarise import family_name
 from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
 
-STACK_OUTPUTS = (*OUTPUTS, "weights.csv", "model.skops")
+STACK_OUTPUTS = (*output_names(), "weights.csv", "model.skops")
 
 
 def run_stack(
@@ -54,6 +56,8 @@ def run_stack(
             raise InvalidInputError("--tau and --min-fairness both choose the operating point: give one of them")
     with threadpool_limits(limits=1):
         table = open_audit(options, progress)
+        if table.rescaled:
+            raise InvalidInputError("--scores of a stack must be in [0, 1]: turn them into probabilities first")
         settings = settings_of(options, table, weight)
         fitted = fit_on_part(
             table.chunks,
@@ -137,7 +141,7 @@ def _operating(summary: dict[str, Any], fitted: FittedStack) -> dict[str, Any]:
 def _stack_words(summary: dict[str, Any]) -> list[Piece]:
     operating = summary["operating"]
     return [
-        text("The fair stack has accuracy "),
+        text(f"The fair stack has {summary['words']['accuracy']} "),
         figure(accuracy(operating["accuracy"])),
         text(" at fairness "),
         figure(level(operating["fairness"])),

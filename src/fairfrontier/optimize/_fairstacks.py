@@ -40,6 +40,7 @@ from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
     LINKS,
     InUnits,
+    RidgeUnits,
     check_groups_given,
     families,
     fit_iterative,
@@ -173,6 +174,8 @@ class BaseFairStacks(BaseEstimator):
         H, folds = self._fit_base(X, rows, codes, contrasts)
         names = self.names_
         if self.attribute_aware:
+            if isinstance(self.fairness, str):
+                self._groups_ = _groups(rows)
             H = np.column_stack([H, indicators(attributes, self._groups_, len(H))])
             names = (*names, *indicator_names(self._groups_))
         if isinstance(self.alpha, str) and folds is None:
@@ -423,9 +426,12 @@ class BaseFairStacks(BaseEstimator):
         """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
         n_free = len(data.names) - len(self.names_)
         tuned = isinstance(self.alpha, str)
-        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and self.loss == "squared")
+        by_default = tuned and self.alphas is None
+        of_ridge = RidgeUnits.of(data.statistics(), len(self.names_)) if by_default else RidgeUnits()
+        to_tune = tuned and self.loss == "squared"
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=of_ridge.free)
         common: dict[str, Any] = {
-            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression),
+            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression, unit=of_ridge.ridge),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
@@ -433,7 +439,8 @@ class BaseFairStacks(BaseEstimator):
         if rows is None or self.loss == "squared":
             family_of = families(self.names_, n_free)
             group = group_columns(self.names_, n_free)
-            fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
+            of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": of_ridge}
+            fitted = fit_squared(data, **of_models, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
         fitted = fitted if units is None else units.undo(fitted)
@@ -652,9 +659,11 @@ def _without_scores(rows: Rows) -> Rows:
 
 
 def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the groups of each attribute of rows."""
+    """Return the groups of each attribute of rows, the largest first."""
     cells = rows.cells(labelled=False)
-    return [(attribute.name, attribute.values) for attribute in attributes_of(cells.keys, cells.attributes)]
+    found = attributes_of(cells.keys, cells.attributes)
+    of_rows = [replace(attribute, codes=attribute.codes[cells.codes]).by_size() for attribute in found]
+    return [(attribute.name, attribute.values) for attribute in of_rows]
 
 
 class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
@@ -681,8 +690,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha : float or "cv"
         The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
     alphas : array-like, optional
-        What "cv" tries; None: 22 log-spaced values from 1 to 10⁷ (20 up to 10⁵ for regression; 5 up to 10⁴ for losses
-        without a closed form, where each costs a path of solutions a fold).
+        What "cv" tries; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times the mean square of the
+        centred predictions, so that the scales of weights and scores do not matter (20 up to 10^3.5 for regression; 5
+        up to 10² for losses without a closed form, where each costs a path of solutions a fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not

@@ -17,9 +17,8 @@ from fairfrontier.optimize._ridge_path import FairPath
 from fairfrontier.optimize._statistics import hashed_folds
 from fairfrontier.quantify._weights import PointWeight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
-from fairfrontier.report._summarise import Settings
+from fairfrontier.report._summarise import Settings, family_name
 
-FAMILY = "fair stack"
 # With fewer rows, halves of them say little about a stack.
 MIN_ROWS = 200
 # Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
@@ -219,14 +218,6 @@ def _spread(accuracy: FloatArray) -> IntArray:
     best, rest = order[: MAX_MODELS // 2], order[MAX_MODELS // 2 :]
     spaced = rest[np.linspace(0, len(rest) - 1, MAX_MODELS - len(best)).astype(np.intp)]
     return np.sort(np.concatenate([best, spaced]))
-
-
-def family_name(names: Sequence[str]) -> str:
-    """Return a name for the stack's family that no model's name begins with."""
-    family = FAMILY
-    while any(name.startswith(f"{family}/") for name in names):
-        family += "*"
-    return family
 
 
 def path_names(names: Sequence[str], path: FairPath) -> list[str]:
