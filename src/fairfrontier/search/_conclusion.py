@@ -133,8 +133,8 @@ def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list
         decided = others.scores @ stack.weights_ + stack.intercept_ > stacking["threshold"]
         options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
         counts = count(others.y, others.sensitive, decided, decided[:, None], **options)
-        gap = float(counts.sets.largest_gap(counts.rates())[0])
-        found.append({"fairness": 1.0 - gap, "accuracy": float(counts.accuracy()[0])})
+        fair = float(counts.sets.fairness(counts.rates())[0])
+        found.append({"fairness": fair, "accuracy": float(counts.accuracy()[0])})
     return found
 
 
