@@ -171,7 +171,7 @@ def stack(
     out: Out,
     tau: Annotated[float | None, typer.Option(help="Largest score bias of the stack.")] = None,
     min_fairness: Annotated[
-        float | None, typer.Option(help="Least fairness of the stack, by cross-validation.")
+        float | None, typer.Option(help="Least fairness of the stack: half of the time delivered, or see --confidence.")
     ] = None,
     scores: Scores = None,
     positive: Positive = None,
@@ -179,7 +179,13 @@ def stack(
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
     threshold: Threshold = 0.5,
-    confidence: Confidence = 0.95,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Promise --min-fairness with this confidence, on rows set aside for it; also that of all intervals.",
+            show_default="0.95 for intervals, no promise",
+        ),
+    ] = None,
     sensitive_mode: Mode = "separate",
     delimiter: Delimiter = None,
     title: Title = None,
@@ -214,7 +220,7 @@ def stack(
         accuracy=accuracy,
         weight=weight,
         threshold=(str(threshold),),
-        confidence=confidence,
+        confidence=0.95 if confidence is None else confidence,
         sensitive_mode=sensitive_mode,
         min_fairness=0.95 if min_fairness is None else min_fairness,
         delimiter=parse_delimiter(delimiter),
@@ -229,9 +235,8 @@ def stack(
         encoding=encoding,
     )
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
-        summary, fitted = run_stack(
-            options, tau=tau, min_fairness=min_fairness, test_size=test_size, seed=seed, progress=progress
-        )
+        chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
+        summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)
     with writing(out) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()

@@ -20,7 +20,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._fair import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 # Halvings of the interval that holds the multiplier, and doublings until one holds it.
 _HALVINGS, _DOUBLINGS = 60, 40
@@ -196,7 +196,7 @@ class LinearPost(FairLearner):
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> RuleCore:
         codes = _two_groups(problem, self.fairness)
-        with_label = MEASURES[self.fairness] != (None,)
+        with_label = named_measure(self.fairness).needs_labels
         seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
         y = problem.y.astype(np.intp)
         # Every second row of each group and label.
