@@ -147,15 +147,15 @@ def test_a_users_table_becomes_numbers(tmp_path, suffix):
     prepared = prepare_table(UserTable(path, "hired", "sex", "yes"))
     problem, notes = prepared.problem, " ".join(prepared.notes)
     assert np.isfinite(problem.X).all()
-    # income and its indicator, job (two and the missing), since; in X also sex and title
-    assert problem.X_without["sex"].shape == (1200, 6)
+    # income and its indicator, job (two and the missing), since (day, month, weekday); in X also two of sex
+    assert problem.X_without["sex"].shape == (1200, 8)
     assert problem.X.shape == (1200, 10)
     np.testing.assert_array_equal(problem.y, frame["hired"] == "yes")
     np.testing.assert_array_equal(problem.attributes["sex"], frame["sex"])
-    assert "person_id was left out: it is an identifier" in notes
-    assert "name was left out: it is an identifier or free text" in notes
-    assert "country was left out: it is constant" in notes
-    assert "title was left out on the blind track: it determines sex" in notes
+    assert "person_id was left out: an identifier" in notes
+    assert "name was left out: an identifier" in notes
+    assert "country was left out: constant" in notes
+    assert "title was left out: a copy of the sensitive attribute" in notes
 
 
 def test_rows_without_label_or_attribute_are_left_out_and_said(tmp_path):
@@ -183,6 +183,16 @@ def test_tables_that_cannot_be_used_are_refused(table, changes, error, message):
         prepare_table(replace(table, **changes))
 
 
+def test_a_column_that_gives_the_label_away_is_refused_unless_it_is_dropped(table):
+    frame = people().assign(salary=lambda frame: (frame["hired"] == "yes") * 100.0)
+    frame.to_csv(table.path, index=False)
+    with pytest.raises(InvalidInputError, match="'salary' gives the label away"):
+        prepare_table(table)
+    kept = prepare_table(replace(table, drop=("salary",)))
+    assert kept.problem.X_without["sex"].shape == (1200, 8)
+    assert "salary was left out: left out as asked." in kept.notes
+
+
 def test_a_small_group_is_refused(tmp_path):
     frame = people()
     frame.loc[:20, "sex"] = "x"
@@ -208,11 +218,12 @@ def test_more_than_two_groups_are_compared_by_all_methods_that_can(tmp_path):
 
 def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, capsys):
     out = tmp_path / "out"
-    arguments = ["reproduce", "--data", str(table.path), "--label", "hired", "--sensitive", "sex", "--positive", "yes"]
+    arguments = ["reproduce", "--data", str(table.path), "--label", "hired", "--sensitive", "sex"]
     arguments += ["--track", "blind", "--out", str(out), "--quick", "--splits", "1", "--table", "dp"]
     arguments += ["--methods", "random-forest,fpir"]
     assert cli.main(arguments) == 0
     shown = capsys.readouterr().out
+    assert "The positive label is taken to be 'yes', by its name." in shown
     assert "person_id was left out" in shown
     assert "2 cells, 2 to do" in shown
     assert "Delivered FAUC so far" in shown

@@ -90,7 +90,7 @@ def test_the_ridge_with_the_best_smoothed_value_is_chosen(path, own_ridge):
         family_of=np.zeros(6, dtype=np.intp),
         family_scales="cv" if own_ridge or path == "paper" else np.ones(6),
         path=path,
-        n_points=7,
+        penalties=paper_penalties(7),
         weight=StepWeight(0.8),
     )
     debias = evidence_of_directions(data.statistics(), np.zeros(6, dtype=np.intp)) if own_ridge else None

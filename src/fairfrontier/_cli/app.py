@@ -460,6 +460,9 @@ def reproduce(
     label: Annotated[str | None, typer.Option(help="With --data: the column to predict, with two values.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="With --data: the column of the attribute.")] = None,
     positive: Annotated[str | None, typer.Option(help="With --data: the positive value of the label.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="With --data: a column that is no feature; repeatable.")
+    ] = None,
 ) -> None:
     """Reproduce the paper's tables, or the whole comparison on your table; a stopped run goes on where it was."""
     check_installed("matplotlib", extra="benchmark", purpose="reproduce")
@@ -478,7 +481,7 @@ def reproduce(
         tracks=track,
         own=method,
         grid=grid,
-        data=None if data is None else user_table(data, label, sensitive, positive),
+        data=None if data is None else user_table(data, label, sensitive, positive, drop),
     )
 
 

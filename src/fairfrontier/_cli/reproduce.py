@@ -72,14 +72,23 @@ def run_reproduce(
     terminal.print_files(console, out, [str(file.relative_to(out)) for file in files])
 
 
-def user_table(data: Path, label: str | None, sensitive: str | None, positive: str | None) -> "UserTable":
+def user_table(
+    data: Path, label: str | None, sensitive: str | None, positive: str | None, drop: Sequence[str] | None
+) -> "UserTable":
     """Return the user's table of the options."""
+    from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
+    from fairfrontier.benchmark._user_table import label_values
 
     for option, value in (("--label", label), ("--sensitive", sensitive)):
         if value is None:
             raise InvalidInputError(f"{option} must be given with --data: the column of the file; got none")
-    return UserTable(data, label or "", sensitive or "", positive)
+    found = label_values(data, label or "")
+    if positive is None and len(found) == 2:
+        (_, positive), guess = positive_label(found, label or "", None)
+        if guess:
+            terminal.make_console().print(Text(guess), soft_wrap=True)
+    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()))
 
 
 def prepared_notes(data: "UserTable") -> tuple[str, ...]:

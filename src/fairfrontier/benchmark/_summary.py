@@ -4,12 +4,12 @@ import csv
 import importlib.resources
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.benchmark._delivered import DeliveredFrontier, Delivery, delivered_frontier, delivery_of
+from fairfrontier.benchmark._delivered import Delivery, delivered_frontier, delivery_of
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
 from fairfrontier.benchmark._records import DONE, FAILED, IN_X, NOT_APPLICABLE, Record
 from fairfrontier.benchmark._runner import tasks_of_table
@@ -81,10 +81,14 @@ class Entry:
         """Tell whether the method can be used on the task."""
         return not any(record.status == NOT_APPLICABLE for record in self.records)
 
-    def delivered(self) -> DeliveredFrontier | None:
-        """Return the mean over splits of what the method delivered; None where nothing could be chosen."""
-        found = [one for record in self.done if (one := delivery_of(record)) is not None]
-        return delivered_frontier(found) if found else None
+    @cached_property
+    def deliveries(self) -> dict[int, Delivery]:
+        """Return what the method delivered in each split in which something could be chosen."""
+        return {record.split: one for record in self.done if (one := delivery_of(record)) is not None}
+
+    @cached_property
+    def _delivered_parts(self) -> dict[int, float]:
+        return _jackknife_parts(self.deliveries)
 
     def by_split(self, figure: str = "fauc") -> dict[int, float]:
         """Return a figure of each split that has it.
@@ -92,9 +96,10 @@ class Entry:
         The delivered FAUC is that of the mean curve. Its parts here are the jackknife's: their mean is the figure, and
         their standard error, and that of paired differences, is the jackknife's.
         """
-        if figure in (DELIVERED, MISS_SHARE, MISS_SIZE):
-            found = {record.split: one for record in self.done if (one := delivery_of(record)) is not None}
-            return _delivered_by_split(found, figure)
+        if figure == DELIVERED:
+            return self._delivered_parts
+        if figure in (MISS_SHARE, MISS_SIZE):
+            return {split: float(getattr(delivered_frontier([one]), figure)) for split, one in self.deliveries.items()}
         values = {record.split: getattr(record, figure) for record in self.done}
         return {split: float(value) for split, value in values.items() if value is not None}
 
@@ -103,9 +108,8 @@ class Entry:
         return estimate(np.array(list(self.by_split(figure).values())))
 
 
-def _delivered_by_split(found: Mapping[int, Delivery], figure: str) -> dict[int, float]:
-    if figure != DELIVERED:
-        return {split: float(getattr(delivered_frontier([one]), figure)) for split, one in found.items()}
+def _jackknife_parts(found: Mapping[int, Delivery]) -> dict[int, float]:
+    """Return numbers, one per split, whose mean is the delivered FAUC and whose standard error is the jackknife's."""
     if len(found) < 2:
         return {split: delivered_frontier([one]).fauc() for split, one in found.items()}
     whole = delivered_frontier(list(found.values())).fauc()

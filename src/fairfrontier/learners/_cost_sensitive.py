@@ -14,7 +14,7 @@ from fairfrontier.learners._fair import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
 from fairfrontier.learners._plug_in import _two_groups, true_contrast
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class FCSC(FairLearner):
                 learning_rate=0.05, max_iter=300, max_depth=4, l2_regularization=1.0, random_state=seed
             )
         y = problem.y.astype(np.intp)
-        with_label = MEASURES[self.fairness] != (None,)
+        with_label = named_measure(self.fairness).needs_labels
         members = [(codes == code) & ((y == 1) | (not with_label)) for code in (0, 1)]
         free = fit_classifier(learner, problem.X, y)
         bias = float(true_contrast(members[0], members[1]) @ (free.predict_proba(problem.X)[:, 1] > 0.5))

@@ -14,7 +14,7 @@ from fairfrontier._validation import Attribute, attributes, number, one_of
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
 from fairfrontier.learners._inputs import features, features_and_labels
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 
 class Core(Protocol):
@@ -217,11 +217,10 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         return np.asarray(checked, dtype=np.float64)
 
     def _problem(self, X: Any, y: Any, sensitive_features: Any) -> FairProblem:
-        one_of(self.fairness, MEASURES, parameter="fairness")
+        labels = named_measure(self.fairness).conditions
         X, y, classes = features_and_labels(self, X, y, dtype=self.dtype)
         self.classes_ = classes
         groups = attributes(sensitive_features, len(X))
-        labels = MEASURES[self.fairness]
         conditions = tuple(np.arange(len(X)) if at is None else np.flatnonzero(y == at) for at in labels)
         for rows, label in zip(conditions, labels, strict=True):
             for attribute in groups:

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.model_selection import train_test_split
 
 from fairfrontier._attribute_models import class_probabilities, fit_classifier
 from fairfrontier._validation import FloatArray
@@ -21,7 +20,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._fair import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 # Halvings of the interval that holds the multiplier, and doublings until one holds it.
 _HALVINGS, _DOUBLINGS = 60, 40
@@ -197,12 +196,12 @@ class LinearPost(FairLearner):
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> RuleCore:
         codes = _two_groups(problem, self.fairness)
-        with_label = MEASURES[self.fairness] != (None,)
+        with_label = named_measure(self.fairness).needs_labels
         seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
         y = problem.y.astype(np.intp)
-        training, held_out = train_test_split(
-            np.arange(len(y)), test_size=0.5, random_state=seed, stratify=2 * codes + y
-        )
+        # Every second row of each group and label.
+        order = np.lexsort((np.random.default_rng(seed).random(len(y)), 2 * codes + y))
+        training, held_out = np.sort(order[::2]), np.sort(order[1::2])
         learner = HistGradientBoostingClassifier(random_state=seed) if self.estimator is None else self.estimator
         # With a label: class 0 is every row with y = 0, classes 1 and 2 are the groups of the others.
         of_group = np.where(y == 1, 1 + codes, 0) if with_label else codes

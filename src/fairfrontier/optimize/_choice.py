@@ -40,11 +40,14 @@ class Limits:
         Least quotient of the lowest and the highest rate.
     max_accuracy_loss : float or None
         Largest loss of accuracy against the unconstrained stack.
+    min_rate : float or None
+        Least rate of every row set.
     """
 
     min_fairness: float | None = None
     min_ratio: float | None = None
     max_accuracy_loss: float | None = None
+    min_rate: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +194,7 @@ class Judge:
         """
         alone = self.single()
         good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
-        if limits.max_accuracy_loss is not None:
-            good &= alone.accuracy >= self.accuracy[0] - limits.max_accuracy_loss
+        good &= self._allowed(alone, limits)
         alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
             return alone, {}
@@ -203,11 +205,18 @@ class Judge:
         fairest = float(alone.place[main, 0])
         found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
         # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
-        if limits.min_ratio is None:
+        if limits.min_ratio is None and self.sets.compares_differences:
             found = _joined(self._diluted(fairest), found)
+        return found.take(np.flatnonzero(self._allowed(found, limits))), {0: 1.0}
+
+    def _allowed(self, found: Judged, limits: Limits) -> np.ndarray:
+        """Tell which candidates are accurate enough, and have no group below the least rate."""
+        allowed = np.ones(len(found), dtype=bool)
         if limits.max_accuracy_loss is not None:
-            found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
-        return found, {0: 1.0}
+            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        if limits.min_rate is not None:
+            allowed &= np.min([one.min(axis=1) for one in found.rates], axis=0) >= limits.min_rate - 1e-12
+        return allowed
 
     def _aside(self, alone: Judged, main: int) -> list[int]:
         """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
@@ -306,24 +315,16 @@ class Judge:
         return result
 
     def _gap(self, rates: FloatArray) -> FloatArray:
-        blocks = [rates[..., list(block)] for block in self.sets.blocks]
-        return np.asarray(np.max([block.max(axis=-1) - block.min(axis=-1) for block in blocks], axis=0))
+        return self.sets.largest_gap(np.moveaxis(rates, -1, 1))
 
     def quotient(self, rates: FloatArray) -> FloatArray:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
-        worst = []
-        for block in self.sets.blocks:
-            of_block = np.clip(rates[..., list(block)], 0.0, None)
-            low, high = of_block.min(axis=-1), of_block.max(axis=-1)
-            worst.append(np.divide(low, high, out=np.ones_like(low), where=high > 0))
-        return np.asarray(np.min(worst, axis=0))
+        return np.asarray(1.0 - np.max(list(self.sets.block_gaps(np.moveaxis(rates, -1, 1), "ratio")), axis=0))
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""
         found = self.mixed() if randomize else self.single()
-        allowed = np.ones(len(found), dtype=bool)
-        if limits.max_accuracy_loss is not None:
-            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        allowed = self._allowed(found, limits)
         stack = ~np.isnan(found.place).all(axis=1)
         # A stack must beat the constant model.
         allowed &= ~stack | (found.accuracy > self.constant_accuracy)

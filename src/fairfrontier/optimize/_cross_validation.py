@@ -57,11 +57,6 @@ class StackRows:
         self.contrasts = self.moments.contrasts
         self._chunks = chunks
 
-    @property
-    def set_rows(self) -> FloatArray:
-        """The number of rows of each row set, shape (s,), whatever their weights."""
-        return np.asarray(self.contrasts.membership @ self.moments.keyed.rows, dtype=np.float64)
-
     def statistics(self) -> StackStatistics:
         """Return the moments of all rows."""
         return StackStatistics.total(self.moments.parts)
@@ -265,7 +260,7 @@ class CrossValidation:
 
     def __init__(self, rows: StackRows) -> None:
         self._rows, parts = rows, rows.moments.parts
-        self.full, self.set_rows = rows.statistics(), rows.set_rows
+        self.full = rows.statistics()
         # The other folds' sum: a difference from the total would lose digits.
         self.train = [StackStatistics.total(p for p in parts if p is not part) for part in parts]
 

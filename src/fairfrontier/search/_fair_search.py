@@ -16,7 +16,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._conclusion import Conclusion, conclude, make_model
 from fairfrontier.search._growth import sufficiency
 from fairfrontier.search._plan import write_plan
@@ -236,7 +236,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _checked_settings(self) -> dict[str, Any]:
         """Return what the plan says about the search."""
-        validate.one_of(self.fairness, MEASURES, parameter="fairness")
+        named_measure(self.fairness)
         validate.one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
         validate.number(self.margin, parameter="margin", low=0.0, high=1.0)
         validate.number(self.confidence, parameter="confidence", low=0.5, high=1.0, strict=True)

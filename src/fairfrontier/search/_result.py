@@ -8,20 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._validation import FloatArray
 from fairfrontier.search._plan import PARTS, SHARES
 from fairfrontier.search._verdict import (
     ALTERNATIVE,
     CANNOT_TELL,
     NONE,
     NOT,
-    Comparison,
     Counts,
-    compare,
-    largest_pair,
-    primary,
-    sequence,
-    verdicts,
+    Tested,
+    examine,
 )
 
 
@@ -115,17 +111,12 @@ def judge(
     promised : bool
         Whether the requirement was promised; if not, it cannot be told.
     """
-    level, n_rows = 1.0 - confidence, report.n_rows
-    pair = largest_pair(calibrate)
-    before = compare(calibrate, pair)
-    chosen = primary(before, margin, level, n_rows) if required is None else required
-    order = sequence(before, margin, level, n_rows, chosen)
-    found = compare(report, pair)
-    each = verdicts(found, order, margin, level)
+    tested = examine(calibrate, report, margin=margin, confidence=confidence, required=required)
+    pair = tested.pair
     return Judgement(
-        _overall(each, chosen, required, promised),
-        chosen,
-        tuple(_candidates(names, report, found, order, each, margin, level)),
+        _overall(tested.verdicts, tested.chosen, required, promised),
+        tested.chosen,
+        tuple(_candidates(names, report, tested, margin, 1.0 - confidence)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
         {**_figures(report.base_rates()[None], report)[0], "accuracy": report.base_accuracy()},
     )
@@ -150,15 +141,8 @@ def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
     return [{"fairness": 1.0 - float(gap), "ratio": float(ratio)} for gap, ratio in zip(gaps, lowest, strict=True)]
 
 
-def _candidates(
-    names: Sequence[str],
-    report: Counts,
-    found: Comparison,
-    order: IntArray,
-    each: list[str],
-    margin: float,
-    level: float,
-) -> list[Candidate]:
+def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float) -> list[Candidate]:
+    found, order, each = tested.comparison, tested.order, tested.verdicts
     figures, accuracy = _figures(report.rates(), report), report.accuracy()
     z, p, gain = ndtri(1.0 - level), found.p_values(margin), found.gain
     gain_low, gain_high = found.limits(level)

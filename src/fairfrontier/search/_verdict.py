@@ -277,3 +277,51 @@ def verdicts(comparison: Comparison, order: IntArray, margin: float, level: floa
             break
         found[candidate] = ALTERNATIVE
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The tests of a search.
+
+    Attributes
+    ----------
+    pair : (int, int)
+        The row sets with the baseline's largest gap on the calibration rows.
+    chosen : int
+        The candidate that was chosen on the calibration rows.
+    order : ndarray of shape (k,)
+        The order of the tests.
+    comparison : Comparison
+        On the report rows.
+    verdicts : list of str
+        One per candidate.
+    """
+
+    pair: tuple[int, int]
+    chosen: int
+    order: IntArray
+    comparison: Comparison
+    verdicts: list[str]
+
+
+def examine(
+    calibrate: Counts, report: Counts, *, margin: float, confidence: float, required: int | None = None
+) -> Tested:
+    """Choose and order the candidates on the calibration rows, then test them on the report rows.
+
+    Parameters
+    ----------
+    calibrate, report : Counts
+        Decisions on rows that fix the choice and the order, and on rows that nothing has seen.
+    margin, confidence : float
+        Of the verdict.
+    required : int, optional
+        The choice, where a requirement has made it.
+    """
+    level, n_rows = 1.0 - confidence, report.n_rows
+    pair = largest_pair(calibrate)
+    before = compare(calibrate, pair)
+    chosen = primary(before, margin, level, n_rows) if required is None else required
+    order = sequence(before, margin, level, n_rows, chosen)
+    found = compare(report, pair)
+    return Tested(pair, chosen, order, found, verdicts(found, order, margin, level))
