@@ -147,7 +147,7 @@ class TestRequests:
 
     def test_what_cannot_be_asked(self, fitted):
         model, (H, y, group) = fitted
-        with pytest.raises(InvalidInputError, match="at least one of min_fairness, min_ratio and max_accuracy_loss"):
+        with pytest.raises(InvalidInputError, match="at least one of min_fairness, min_ratio, max_accuracy_loss and min_rate"):
             model.select()
         with pytest.raises(InvalidInputError, match="calibration needs a confidence"):
             model.select(0.9, calibration=(H, y, group))
