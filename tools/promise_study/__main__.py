@@ -12,7 +12,7 @@ from tools.promise_study.cells import SIZES, cells, run
 from tools.promise_study.level import SETTINGS as SETTINGS_OF_LEVEL
 from tools.promise_study.level import simulate
 from tools.promise_study.page import page
-from tools.promise_study.populations import ATTRIBUTES
+from tools.promise_study.populations import NAMES
 from tools.promise_study.stacks import SETTINGS as SETTINGS_OF_STACKS
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     )
     parser.add_argument("--records", type=Path, default=Path("results/promise.jsonl"), help="one line per cell")
     parser.add_argument("--draws", type=int, default=100, help="draws of each setting")
-    parser.add_argument("--data", nargs="+", default=list(ATTRIBUTES), choices=list(ATTRIBUTES))
+    parser.add_argument("--data", nargs="+", default=list(NAMES), choices=list(NAMES))
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="rows of a draw")
     parser.add_argument("--piece", default="1/1", help="such as 2/4: the second of four parts, for several processes")
     parser.add_argument("--cache", type=Path, default=Path(".promise_study"), help="keeps the base models' scores")

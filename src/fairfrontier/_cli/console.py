@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.output import printable
+from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, level, unit_words
 
@@ -199,6 +200,45 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
     for warning in applied.warnings:
         console.print(Text(f"Warning: {printable(warning, 400)}", style="bold"))
     console.print(Text(f"{applied.n_rows:,} rows scored. Written to {printable(str(out), 400)}."))
+
+
+def print_search(console: Console, summary: dict[str, Any]) -> None:
+    """Print the verdict of a search, its choice and the candidates nearest to it."""
+    table = _table(
+        f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that nothing has seen"
+    )
+    table.add_column("candidate", overflow="fold")
+    table.add_column("verdict")
+    for column in ("fairness", "ratio", "accuracy", "accuracy − baseline", "smaller gap"):
+        table.add_column(column, justify="right")
+    base = summary["baseline"]
+    table.add_row("(baseline)", "", level(base["fairness"]), level(base["ratio"]), accuracy(base["accuracy"]), "", "")
+    ranked = sorted(summary["candidates"], key=lambda one: one["order"])
+    rows = [one for one in ranked if one["name"] == summary["chosen"]]
+    rows += [one for one in ranked if one["name"] != summary["chosen"]][: _ROWS - 1]
+    for one in rows:
+        cells = [printable(one["name"]), one["verdict"], level(one["fairness"]), level(one["ratio"])]
+        cells += [accuracy(one["accuracy"]), f"{one['accuracy_difference']:+.4f}", f"{one['gain']:+.3f}"]
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if one["name"] == summary["chosen"] else "")
+    console.print(table)
+    console.print()
+    console.print(sentence(verdict_sentence(summary)))
+    for line in reasons(summary)[:1]:
+        console.print(Text(line))
+    left_out = [one for one in summary["columns"] if not one["used"]]
+    if left_out:
+        listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in left_out[:_ROWS])
+        console.print(Text(f"Columns that are no features: {listed}.", style="dim"))
+    for note in (*summary["notes"], f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."):
+        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
+def print_verified(console: Console, problems: Sequence[str], compared: int) -> None:
+    """Say what does not agree in a search, or that everything does."""
+    for problem in problems:
+        console.print(Text(printable(problem, 400)))
+    if not problems:
+        console.print(Text(f"Everything agrees: {compared:,} figures were computed again from the saved decisions."))
 
 
 def print_datasets(console: Console) -> None:

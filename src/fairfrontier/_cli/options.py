@@ -8,7 +8,8 @@ from pathlib import Path
 
 from fairfrontier._validation import number, one_of
 from fairfrontier.exceptions import FairFrontierError, InvalidInputError
-from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
 from fairfrontier.report._prepare import MISSING
 
@@ -46,7 +47,7 @@ class AuditOptions:
 
     def check(self) -> Weight:
         """Return the weight; raise for a value that no option may have, before the file is read."""
-        one_of(self.fairness, MEASURES, parameter="--fairness")
+        named_measure(self.fairness, parameter="--fairness")
         one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
         parse_thresholds(self.threshold)

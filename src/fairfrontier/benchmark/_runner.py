@@ -8,15 +8,17 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
 
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import run_cell
 from fairfrontier.benchmark._methods import METHODS
-from fairfrontier.benchmark._records import FAILED, Cell, Record, RecordStore
+from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._records import BLIND, FAILED, IN_X, Cell, Record, RecordStore
 from fairfrontier.benchmark._run_settings import SETTINGS
-from fairfrontier.benchmark._tasks import DATASETS, TASKS
+from fairfrontier.benchmark._tasks import DATASETS, TASKS, Task, task_of
+from fairfrontier.benchmark._user_table import UserTable
 from fairfrontier.exceptions import ClusterError
 from fairfrontier.learners._progress import silence
 
@@ -52,12 +54,18 @@ class RunFolders:
         The compressed records.
     settings : str
         Name of the settings.
+    table : UserTable or None
+        The user's table that the cells are about; None: the package's data sets.
+    own : tuple of str
+        Learners beside the methods of the tables, ``module:Class``.
     """
 
     cells: Path
     predictions: Path
     collection: Path
     settings: str
+    table: UserTable | None = None
+    own: tuple[str, ...] = ()
 
     def store(self) -> RecordStore:
         """Return the records."""
@@ -65,7 +73,7 @@ class RunFolders:
 
 
 def tasks_of_table(table: str) -> tuple[str, ...]:
-    """Return the tasks of a table: equal opportunity needs classes, two constraints need two attributes.
+    """Return the paper's tasks of a table: equal opportunity needs classes, two constraints need two attributes.
 
     Examples
     --------
@@ -82,6 +90,9 @@ def plan_cells(
     splits: Sequence[int],
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    *,
+    tracks: Sequence[str] = (IN_X,),
+    own: Sequence[str] = (),
 ) -> list[Cell]:
     """Return the cells of a run in the order of work: split by split, the quickest data sets first.
 
@@ -92,17 +103,29 @@ def plan_cells(
     splits : sequence of int
         Numbers of the splits.
     tasks, methods : sequence of str, optional
-        Only these; None: all of a table.
+        Only these; None: all of a table. A task that is not the paper's is on a user's table.
+    tracks : sequence of str
+        "in-x", "blind". The table of several attributes is the paper's, with the attributes in X.
+    own : sequence of str
+        Keys of methods beside those of the tables.
     """
+    named = [task_of(task) for task in (TASKS if tasks is None else tasks)]
+    datasets = [*DATASETS, *dict.fromkeys(task.dataset for task in named if task.dataset not in DATASETS)]
     cells = []
     for split in splits:
-        for dataset in DATASETS:
-            for table in tables:
-                for task in tasks_of_table(table):
-                    if TASKS[task].dataset == dataset and (tasks is None or task in tasks):
-                        keys = [key for key in METHODS[table] if methods is None or key in methods]
-                        cells += [Cell(table, task, key, split) for key in keys]
+        for dataset in datasets:
+            for table, track in product(tables, tracks):
+                if table == "multi" and track == BLIND:
+                    continue
+                keys = [key for key in (*METHODS[table], *own) if methods is None or key in methods]
+                for task in named:
+                    if task.dataset == dataset and (task.name in tasks_of_table(table) or _is_users(task, table)):
+                        cells += [Cell(table, task.name, key, split, track) for key in keys]
     return cells
+
+
+def _is_users(task: Task, table: str) -> bool:
+    return task.name not in TASKS and table != "multi"
 
 
 def run(
@@ -130,7 +153,7 @@ def run(
     """
     listener = listener or Listener()
     todo = list(cells) if redo else unfinished(cells, folders)
-    units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, TASKS[cell.task].dataset))]
+    units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, task_of(cell.task).dataset))]
     if jobs == 1:
         for unit in units:
             for record in _work(unit, folders, listener.on_step):
@@ -150,11 +173,12 @@ def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], No
     store = folders.store()
     first = unit[0]
     settings = SETTINGS[folders.settings]
-    data = SplitData(TASKS[first.task].dataset, first.split, settings, folders.predictions, on_step)
+    own = own_methods(folders.own)
+    data = SplitData(task_of(first.task).dataset, first.split, settings, folders.predictions, on_step, folders.table)
     for cell in unit:
-        on_step(f"{cell.task} split {cell.split} {cell.table}: {METHODS[cell.table][cell.method].title}")
+        on_step(f"{cell.task} split {cell.split} {cell.table} {cell.track}: {cell.method}")
         with silence():
-            record = run_cell(cell, data)
+            record = run_cell(cell, data, own)
         store.add(record)
         yield record
 

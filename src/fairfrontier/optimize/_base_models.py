@@ -31,7 +31,7 @@ from fairfrontier._columns import is_frame
 from fairfrontier._scores import check_finite, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import MEASURES, Contrasts
+from fairfrontier.metrics._contrasts import Contrasts
 from fairfrontier.optimize._statistics import train_test
 
 PRECOMPUTED = "precomputed"
@@ -210,7 +210,7 @@ def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any
         return False
     if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
         raise InvalidInputError(f"group_models must be 'auto', True, False or None; got {group_models!r}")
-    if not isinstance(fairness, str) or fairness not in MEASURES:
+    if not isinstance(fairness, str):
         if group_models is True:
             raise InvalidInputError(
                 "group_models=True needs fairness to be the name of a measure; got custom masks: pass 'auto' or False"

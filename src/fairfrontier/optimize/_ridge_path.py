@@ -55,13 +55,13 @@ _CAUTION = 3.0
 
 @dataclass(frozen=True, eq=False)
 class EvidenceScales:
-    """The scales D (k,) with geometric mean 1 over the families, and the ridge α that goes with them."""
+    """The scales D (k,) with geometric mean 1 over the families that count, and the ridge α that goes with them."""
 
     scale: FloatArray
     alpha: float
 
 
-def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> EvidenceScales:
+def evidence_scales(statistics: StackStatistics, family_of: IntArray, n_families: int | None = None) -> EvidenceScales:
     """Return the ridge scale of each family that maximises the evidence of y.
 
     Parameters
@@ -70,16 +70,18 @@ def evidence_scales(statistics: StackStatistics, family_of: IntArray) -> Evidenc
         The moments of the data.
     family_of : ndarray of shape (k,)
         The family of each model, numbered from 0.
+    n_families : int, optional
+        The families whose scales have geometric mean 1, the first ones; None: all.
     """
     square = np.array([statistics.y_square])
-    penalty = _penalties(statistics, statistics.cross[:, None], square, family_of, _LEAST)
-    centre = float(np.exp(np.log(penalty).mean()))
+    penalty = _penalties(statistics, statistics.cross[:, None], square, family_of, _LEAST, n_families)
+    centre = float(np.exp(np.log(penalty[:n_families]).mean()))
     # The penalty is (α/2)·D², so α = 2·centre.
     return EvidenceScales(np.sqrt(penalty / centre)[family_of], 2.0 * centre)
 
 
 def evidence_of_directions(
-    statistics: StackStatistics, family_of: IntArray, group: IntArray | None = None
+    statistics: StackStatistics, family_of: IntArray, group: IntArray | None = None, n_families: int | None = None
 ) -> FloatArray:
     """Return the penalty (k,) of each model that maximises the evidence of the contrasts.
 
@@ -92,6 +94,8 @@ def evidence_of_directions(
     group : ndarray of shape (k,), optional
         What each model of the attribute predicts, see `plug_in_directions`: the evidence is then that of what these
         models leave of the contrasts, because the directions are shrunk towards theirs.
+    n_families : int, optional
+        Families of models, the first ones; the columns of others have units of their own. None: all.
     """
     cross, square = statistics.contrast_matrix(), _squares_of_contrasts(statistics)
     plug_in, factor = plug_in_directions(statistics, group), 1.0
@@ -103,7 +107,7 @@ def evidence_of_directions(
         cross, square = cross - fitted, np.maximum(left, _PERFECT * square)
     # In units of its own size each contrast counts alike.
     size = np.sqrt(square)
-    penalty = _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS)
+    penalty = _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS, n_families)
     return np.asarray(factor * penalty[family_of])
 
 
@@ -157,7 +161,12 @@ def _squares_of_contrasts(statistics: StackStatistics) -> FloatArray:
 
 
 def _penalties(
-    statistics: StackStatistics, cross: FloatArray, square: FloatArray, family_of: IntArray, least: float
+    statistics: StackStatistics,
+    cross: FloatArray,
+    square: FloatArray,
+    family_of: IntArray,
+    least: float,
+    n_families: int | None,
 ) -> FloatArray:
     """Return λ of each family for the ridge regressions of targets with cross products (k, m) and squares (m,).
 
@@ -169,18 +178,20 @@ def _penalties(
     gram, n_targets, total = statistics.gram, len(square), float(square.sum())
     sizes = np.bincount(family_of)
     # Penalties are measured against the mean square of the predictions: their units are the user's.
-    typical = max(float(np.trace(gram)) / len(gram), 1e-300)
-    # Of a perfect fit only rounding is left, and rounding is no evidence.
-    least_variance = 1e-6 * total / (n_targets * statistics.weight)
-    variance = 0.7 * total / (n_targets * statistics.weight)
     spread = np.bincount(family_of, np.diag(gram))
+    typical = spread / sizes
+    typical[:n_families] = spread[:n_families].sum() / sizes[:n_families].sum()
+    typical = np.maximum(typical, 1e-300)
+    # Of a perfect fit only rounding is left, and rounding is no evidence.
+    least_variance = 1e-6 * total / (n_targets * statistics.n_rows)
+    variance = 0.7 * total / (n_targets * statistics.n_rows)
     penalty = np.maximum(variance * n_targets * spread / max(0.1 * total, 1e-300), least * typical)
     for _ in range(_ITERATIONS):
         inverse = _inverse(gram, penalty[family_of])
         W = inverse @ cross
         determined = sizes - penalty * np.bincount(family_of, np.diag(inverse))
         residual = total - 2.0 * np.sum(W * cross) + np.sum(W * (gram @ W))
-        freedom = n_targets * max(statistics.weight - determined.sum(), 1.0)
+        freedom = n_targets * max(statistics.n_rows - determined.sum(), 1.0)
         variance = max(residual / freedom, least_variance)
         size = np.maximum(np.bincount(family_of, np.square(W).sum(axis=1)), 1e-300)
         update = variance * n_targets * np.maximum(determined, 1e-6) / size

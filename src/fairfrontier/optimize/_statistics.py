@@ -118,7 +118,7 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     -----
     Rows are ordered by group, by label and at random inside, and dealt out in turn: with one attribute, a row set with
     at least as many rows as there are folds is then in every fold. With several, rows are moved where that is not yet
-    so.
+    so. Groups are ordered by their size and by their first row, so that their names do not matter.
     """
     n_rows = len(codes)
     if hasattr(cv, "split"):
@@ -128,7 +128,8 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     else:
         n_folds = _number_of_folds(cv, n_rows)
         noise = check_random_state(random_state).random_sample(n_rows)
-        keys = (noise, contrasts.label[codes], *(attribute.codes[codes] for attribute in contrasts.attributes))
+        groups = [replace(one, codes=one.codes[codes]).by_size().codes for one in contrasts.attributes]
+        keys = (noise, contrasts.label[codes], *groups)
         folds = np.empty(n_rows, dtype=np.intp)
         folds[np.lexsort(keys)] = np.arange(n_rows) % n_folds
         _fill_gaps(folds, codes, contrasts, n_folds)
@@ -146,7 +147,8 @@ def _count(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: int)
 def _fill_gaps(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: int) -> None:
     """Move single rows into folds that miss a row set, from folds that can spare them."""
     counts = _count(folds, codes, contrasts, n_folds)
-    for s in np.argsort(counts.sum(axis=0), kind="stable"):
+    first = [int(np.argmax(member[codes])) for member in contrasts.membership]
+    for s in np.lexsort((first, counts.sum(axis=0))):
         for fold in np.flatnonzero(counts[:, s] == 0):
             for row in np.flatnonzero(contrasts.membership[s, codes]):
                 of_row = contrasts.membership[:, codes[row]]
@@ -212,6 +214,63 @@ _BLOCK = 2**18
 # Relative size of the rounding in a mean.
 ROUNDING = 1e-14
 _NO_SETS = RowSets((), (), ())
+# Different weights up to which they can be counts of rows, and how far from a whole number a rounded multiple may be.
+_MOST_COUNTS, _WHOLE = 1000, 1e-6
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """What is known of the weights of rows: how much one row weighs.
+
+    Attributes
+    ----------
+    total, square : float
+        Sums of the weights and of their squares.
+    distinct : frozenset of float or None
+        The positive weights; None: more than can be counts of rows.
+    """
+
+    total: float
+    square: float
+    distinct: frozenset[float] | None
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> "RowWeights":
+        """Return what is known of the weights of some rows."""
+        if rows.weight is None:
+            return cls(float(len(rows)), float(len(rows)), frozenset([1.0]))
+        found = np.unique(rows.weight[rows.weight > 0])
+        distinct = frozenset(found.tolist()) if len(found) <= _MOST_COUNTS else None
+        return cls(float(rows.weight.sum()), float(rows.weight @ rows.weight), distinct)
+
+    def __add__(self, other: "RowWeights") -> "RowWeights":
+        """Return what is known of both parts together."""
+        distinct = None if self.distinct is None or other.distinct is None else self.distinct | other.distinct
+        if distinct is not None and len(distinct) > _MOST_COUNTS:
+            distinct = None
+        return RowWeights(self.total + other.total, self.square + other.square, distinct)
+
+    @property
+    def of_one_row(self) -> float:
+        """Return the weight of one row; it has the scale of the weights, so that ratios to it have none.
+
+        Notes
+        -----
+        Weights that are whole multiples of the smallest are counts: a weight of 2 is a row that is there twice. Of
+        others it is Σw²/Σw, with which the total is Kish's effective number of rows, (Σw)²/Σw².
+
+        Examples
+        --------
+        >>> counts = RowWeights(8.0, 18.0, frozenset([1.0, 4.0]))
+        >>> other = RowWeights(8.0, 18.0, frozenset([1.0, 3.5]))
+        >>> counts.of_one_row, other.of_one_row
+        (1.0, 2.25)
+        """
+        if self.distinct:
+            multiples = np.array(sorted(self.distinct)) / min(self.distinct)
+            if np.abs(multiples - multiples.round()).max() < _WHOLE:
+                return min(self.distinct)
+        return self.square / self.total
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +297,8 @@ class StackStatistics:
         Sum of each base model's predictions over each row set.
     sets : RowSets
         The row sets and how they are compared.
+    row_weights : RowWeights
+        What is known of the weights of single rows.
     """
 
     weight: float
@@ -249,6 +310,17 @@ class StackStatistics:
     set_weight: FloatArray
     set_h: FloatArray
     sets: RowSets
+    row_weights: RowWeights
+
+    @property
+    def n_rows(self) -> float:
+        """Return the number of rows, with weights the effective one, which does not depend on their scale."""
+        return self.weight / self.row_weights.of_one_row
+
+    @property
+    def set_rows(self) -> FloatArray:
+        """Return the number of rows of each row set, shape (s,), counted like `n_rows`."""
+        return self.set_weight / self.row_weights.of_one_row
 
     @classmethod
     def from_predictions(
@@ -354,6 +426,7 @@ class StackStatistics:
             set_weight=self.set_weight + other.set_weight,
             set_h=self.set_h + other.set_h,
             sets=self.sets,
+            row_weights=self.row_weights + other.row_weights,
         )
 
     def contrast_matrix(self) -> FloatArray:
@@ -440,7 +513,8 @@ class KeyedMoments:
             cross += centred.T @ residual
             y_square += float(residual @ residual)
         none = np.zeros(0), np.zeros((0, n_models))
-        return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS), keyed)
+        weights = RowWeights.of_rows(rows)
+        return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS, weights), keyed)
 
     def __add__(self, other: "KeyedMoments") -> "KeyedMoments":
         """Return the moments of both parts together."""

@@ -85,7 +85,7 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     run = _Run(data, area, (family,) if against is None else (family, against))
     estimate = float(run.statistic(data.observed)[0])
     rest = scheme.n_resamples
-    if rest > 2 * _SCREEN_RESAMPLES and area.interpolate != "signed":
+    if rest > 2 * _SCREEN_RESAMPLES and not area.any_model:
         run.add(scheme, _SCREEN_RESAMPLES)
         run.gather()
         run.screen()
@@ -147,7 +147,7 @@ class _Run:
 
     def near(self, bank: Block, stretch: float) -> list[IntArray]:
         """Return the positions in each family of the models that come to a frontier if their deviation is stretched."""
-        if self.area.interpolate == "signed":  # a dominated model with the opposite bias may be on that hull
+        if self.area.any_model:
             return [np.arange(len(family)) for family in self.families]
         found = []
         for family, gathered in zip(self.families, self.gathered, strict=True):

@@ -11,7 +11,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._sums import decision_threshold
-from fairfrontier.quantify._bootstrap import fairness_of, replicates, sample_rows
+from fairfrontier.quantify._bootstrap import replicates, sample_rows
 from fairfrontier.report._evaluate import Evaluation
 from fairfrontier.report._summarise import Settings
 
@@ -122,7 +122,7 @@ def _fairness_ends(
     points = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
     data = replace(data, points=points)
     options: dict[str, Any] = {"method": "bayesian", "stratify": False, "generator": np.random.default_rng(0)}
-    blocks = [fairness_of(block.rates, base.points.sets) for block in replicates(data, _RESAMPLES, **options)]
+    blocks = [base.points.sets.fairness(block.rates) for block in replicates(data, _RESAMPLES, **options)]
     drawn = np.concatenate(blocks)
     drawn = drawn - drawn[:, [baseline]]
     tail = (1 - settings.confidence) / 2

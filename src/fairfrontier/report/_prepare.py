@@ -212,11 +212,16 @@ class Banded:
     def __call__(self, rows: Rows) -> Rows:
         sensitive = dict(rows.sensitive)
         for name, limits in self.limits.items():
-            values = np.array([np.nan if v is None else v for v in sensitive[name]], dtype=np.float64)
-            texts = np.array([*band_names(limits), None], dtype=object)
-            band = np.where(np.isnan(values), len(limits) + 1, np.searchsorted(limits, values, side="right"))
-            sensitive[name] = texts[band]
+            sensitive[name] = in_bands(sensitive[name], limits)
         return replace(rows, sensitive=sensitive)
+
+
+def in_bands(column: NDArray[Any], limits: tuple[float, ...]) -> NDArray[Any]:
+    """Return numbers, such as ages, as the names of their bands; None for what is missing."""
+    values = np.array([np.nan if v is None else v for v in column], dtype=np.float64)
+    texts = np.array([*band_names(limits), None], dtype=object)
+    band = np.where(np.isnan(values), len(limits) + 1, np.searchsorted(limits, values, side="right"))
+    return np.asarray(texts[band])
 
 
 def band_names(limits: tuple[float, ...]) -> list[str]:

@@ -1,6 +1,6 @@
 """Fair stacks of the audited models: on rows that each stack has not seen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -244,6 +244,8 @@ class FittedStack:
         The models, and the operating point followed by the path, on these rows.
     n_fit : int
         Rows that it was fitted to.
+    n_calibration : int
+        Rows on which it was shown to be fair.
     """
 
     model: Any
@@ -251,10 +253,13 @@ class FittedStack:
     base: Evaluation
     stack: Evaluation
     n_fit: int
+    n_calibration: int = 0
 
 
 # The rows are dealt into this many parts, of which some are held out.
 PARTS = 10
+# Scores of calibration rows that are read into memory at the most; more rows hardly change what can be promised.
+_CALIBRATION_SCORES = 2**26
 
 
 def fit_on_part(
@@ -263,24 +268,42 @@ def fit_on_part(
     *,
     tau: float | None,
     min_fairness: float | None,
+    confidence: float | None,
     test_size: float,
     seed: int,
     n_rows: int,
     in_memory: bool,
 ) -> FittedStack:
-    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
+    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth.
+
+    With a confidence, half of what is not held out is set aside to show that the stack is fair.
+    """
     parts = int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
+    first = parts if confidence is None else parts + (PARTS - parts) // 2
+    if confidence is not None and first == parts:
+        raise InvalidInputError(
+            f"--test-size must leave two tenths of the rows with --confidence, one to fit and one to promise on; got "
+            f"{test_size:g}: take 0.8 or less"
+        )
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
     base = evaluate_chunks(test, **settings.measures())
-    train = dealt.map(KeepParts(parts, PARTS))
+    train = dealt.map(KeepParts(first, PARTS))
     # Whether a group is large enough all rows say, and not those that happen to be held out.
     separate = settings.sensitive_mode == "separate"
     small = large_groups(evaluate_chunks(dealt, **settings.measures())) if separate else {}
     train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
     model = new_stack(settings, chunks.names).fit_chunks(train)
+    n_calibration = 0
     if tau is not None:
         model = model.at(tau=tau)
+    elif confidence is not None:
+        own = dealt.map(KeepParts(parts, first))
+        rows = gathered(_at_most(own.map(KeepGroups(small)) if small else own, _CALIBRATION_SCORES))
+        scores = dict(zip(rows.names, rows.scores.T, strict=True))
+        calibration = (scores, rows.y, dict(rows.sensitive))
+        model = model.select(min_fairness, confidence=confidence, calibration=calibration)
+        n_calibration = len(rows)
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)
     names = (f"{family_name(chunks.names)}/chosen", *path_names(chunks.names, model.path_))
@@ -292,4 +315,14 @@ def fit_on_part(
         settings.regression,
     )
     stack = evaluate_chunks(test.map(step, names), include_constant=False, **settings.measures())
-    return FittedStack(model, test, base, stack, n_rows - base.n_rows)
+    n_fit = sum(len(rows) for rows in train) if confidence is not None else n_rows - base.n_rows
+    return FittedStack(model, test, base, stack, n_fit, n_calibration)
+
+
+def _at_most(chunks: Iterable[Rows], n_scores: int) -> Iterator[Rows]:
+    """Yield chunks until they have so many scores."""
+    for rows in chunks:
+        yield rows
+        n_scores -= rows.scores.size
+        if n_scores <= 0:
+            return

@@ -12,7 +12,8 @@ from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints
-from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
@@ -297,7 +298,7 @@ def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
         "label": settings.label,
         "positive": settings.positive,
         "fairness": settings.fairness,
-        "conditions": [None if c is None else int(c) for c in MEASURES[settings.fairness]],
+        "conditions": [None if c is None else int(c) for c in named_measure(settings.fairness).conditions],
         "accuracy": settings.accuracy,
         "sensitive": list(dict.fromkeys(points.sets.attributes)),
         "sensitive_mode": settings.sensitive_mode,
