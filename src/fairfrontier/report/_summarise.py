@@ -101,6 +101,12 @@ class Settings:
         return replace(self, notes=(*notes, *self.notes))
 
 
+def default_title(n_models: int, *, labelled: bool) -> str:
+    """Return the title of a report that was given none."""
+    what = "Fairness and accuracy" if labelled else "Selection rates"
+    return f"{what} of {n_models:,} model{'' if n_models == 1 else 's'}"
+
+
 def summarise(
     base: Evaluation,
     settings: Settings,
