@@ -26,7 +26,7 @@ N_FACTORS = 3
 # Values of the shared errors when scores are discrete: rows of one value get the same score from a model.
 N_DISCRETE = 6
 # Populations of the committed page; the method was developed on others.
-SEED = 2032
+SEED = 2033
 HEADING = "## Populations drawn at random (%)"
 
 
@@ -223,10 +223,10 @@ models with the second, on every other test set.
 - All lines with new populations together: {new}.
 - All lines with one population each: {kept}.
 
-The design was run once before, on other populations (seed 2031) and with the same squared term of 1.75·s² at both ends
-of the interval in the place of 4·s² and s² (see `fauc_interval`). That run was stopped after eight lines, when the one
-with 100 models, 5,000 rows and a smallest share of 0.05 had covered 93.0 %; the others were at 96.0 to 97.8 %. The
-factors were then chosen anew on further populations, and all lines above come from populations that were new to them.
+The design was run before, on other populations and with smaller terms for the kinks (see `fauc_interval`). With 4·s² at
+the lower and s² at the upper end, and none for differences (seed 2032, all 24 lines), `fauc_interval` covered 95.2 to
+99.6 % in 23 lines and 90.0 % in one with a single population, and `compare_fauc` 92.0 to 99.2 %. The factors were then
+chosen anew on thirty further populations, and all lines above come from populations that were new to them.
 """
 
 

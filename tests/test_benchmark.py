@@ -86,8 +86,11 @@ def test_fewer_rows_keep_the_groups_in_proportion():
 
 def test_the_order_of_work_is_split_by_split_and_covers_every_table():
     cells = plan_cells(("dp", "eo", "multi"), range(2))
-    assert len(set(cells)) == len(cells) == 2 * (7 * 16 + 6 * 16 + 4 * 7)
+    assert len(set(cells)) == len(cells) == 2 * (7 * 28 + 6 * 28 + 4 * 7)
     assert [cell.split for cell in cells] == sorted(cell.split for cell in cells)
+    blind = plan_cells(("dp", "eo", "multi"), range(2), tracks=("in-x", "blind"))
+    assert len(set(blind)) == len(blind) == 2 * (2 * (7 * 28 + 6 * 28) + 4 * 7)  # several attributes: the paper's only
+    assert len({cell.path for cell in blind}) == len(blind)
     order = [TASKS[cell.task].dataset for cell in cells if cell.split == 0]
     assert list(dict.fromkeys(order)) == list(DATASETS)
 

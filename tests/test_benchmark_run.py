@@ -94,6 +94,7 @@ def test_a_run_can_go_on_from_the_collection_alone(tmp_path):
     assert {path.relative_to(copy).as_posix() for path in files} == {
         "records.jsonl.gz",
         "run.md",
+        "tables/delivered.md",
         *(f"tables/dp.{suffix}" for suffix in ("md", "csv", "tex")),
         *(f"figures/taf_dp.{suffix}" for suffix in ("png", "pdf")),
     }
@@ -103,7 +104,7 @@ def test_a_run_can_go_on_from_the_collection_alone(tmp_path):
 def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
     request = small(tmp_path, tasks=("compas-race",), methods=("random-forest",))
     reproduce(replace(request, splits=(0, 1)))
-    assert "# Demographic parity (the paper's Table 1)\n\nSettings: tiny, 2 splits.\n\n| Method |" in (
+    assert "# Demographic parity (the paper's Table 1), attribute in X\n\nSettings: tiny, 2 splits.\n\n| Method |" in (
         (tmp_path / "tables" / "dp.md").read_text()
     )
     assert "\n- Settings: tiny, 2 splits.\n" in (tmp_path / "run.md").read_text()
@@ -120,11 +121,20 @@ def test_results_of_other_settings_are_never_replaced(tmp_path, capsys):
 
 def test_the_command_runs_reports_and_resumes(tmp_path, capsys):
     arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--splits", "1", "--table", "dp,multi"]
-    arguments += ["--tasks", "compas-race", "--methods", "random-forest,none", "--cache", str(tmp_path / "kept")]
+    arguments += [
+        "--tasks",
+        "compas-race",
+        "--methods",
+        "random-forest,none",
+        "--track",
+        "in-x",
+        "--cache",
+        str(tmp_path / "kept"),
+    ]
     assert cli.main(arguments) == 0
     first = capsys.readouterr().out
     assert "2 cells, 2 to do" in first
-    assert "dp compas-race split 0 random-forest: FAUC 0." in first
+    assert "dp in-x compas-race split 0 random-forest: FAUC 0." in first
     assert "Random Forest" in first
     assert "tables/dp.md" in first
     assert list((tmp_path / "kept" / "predictions").rglob("forest.npz"))
@@ -161,7 +171,7 @@ def test_a_file_as_output_folder_is_refused(tmp_path, capsys):
 def test_on_a_terminal_the_table_fills_in(tmp_path):
     code = "import sys; from fairfrontier.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--splits", "1", "--table", "dp"]
-    arguments += ["--tasks", "compas-race", "--methods", "mp-paper"]
+    arguments += ["--tasks", "compas-race", "--methods", "mp-paper", "--track", "in-x"]
     parent, child = pty.openpty()
     environment = os.environ | {"TERM": "xterm", "COLUMNS": "120"}
     shown = []
@@ -236,7 +246,7 @@ def test_a_killed_worker_is_one_line_that_says_what_to_do(tmp_path, capsys):
 
     killer = threading.Thread(target=kill_one, daemon=True)
     killer.start()
-    arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--table", "dp", "--jobs", "2"]
+    arguments = ["reproduce", "--out", str(tmp_path), "--quick", "--table", "dp", "--track", "in-x", "--jobs", "2"]
     assert cli.main([*arguments, "--tasks", "compas-race", "--methods", "random-forest"]) == 2
     killer.join()
     error = capsys.readouterr().err

@@ -14,7 +14,7 @@ import pytest
 import fairfrontier as ff
 from fairfrontier.cli import main
 
-FILES = ("frontier.csv", "groups.csv", "points.csv", "report.html", "summary.json")
+FILES = ("frontier.csv", "groups.csv", "model_card.md", "points.csv", "report.html", "summary.json")
 
 
 def predictions(n: int = 600, seed: int = 0) -> pd.DataFrame:

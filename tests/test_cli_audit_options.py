@@ -110,7 +110,7 @@ def test_reference_and_model_in_use(run):
         (("--reference", "sex=x"), "--reference sex= must be one of 'f', 'm'"),
         (("--reference", "sex"), "must be like sex=Male"),
         (("--baseline", "m_9"), "--baseline must be one of"),
-        (("--threshold", "0.4", "--threshold", "0.6"), "--threshold must be given once; got it 2 times"),
+        (("--confidence", "0.9", "--confidence", "0.8"), "--confidence must be given once; got it 2 times"),
         (("--chunk-rows", str(10**30)), "--chunk-rows must be in"),
     ):
         code, text, _, _ = run(frame, *options)
@@ -201,7 +201,7 @@ def test_scores_without_labels_have_a_scoring_rate(rates):
         ratio = expected.min() / expected.max()
         assert table["impact_ratio"].min() == pytest.approx(ratio, abs=1e-12)
         assert f"{ratio:.3f}" in text
-        assert sorted(p.name for p in out.iterdir()) == ["groups.csv", "report.html", "summary.json"]
+        assert sorted(p.name for p in out.iterdir()) == ["groups.csv", "model_card.md", "report.html", "summary.json"]
         assert "There are no labels" in (out / "report.html").read_text()
     code, text, _ = rates(frame, "--scores", "points", "--chunk-rows", "100")
     assert code == 2
@@ -256,7 +256,7 @@ def test_table_of_local_law_144(rates):
 
 def test_a_defect_is_one_line_and_shows_its_trace_on_demand(monkeypatch, tmp_path, capsys):
     people().to_csv(tmp_path / "p.csv", index=False)
-    monkeypatch.setattr("fairfrontier._cli.table.as_text", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("fairfrontier._cli.table.positive_label", lambda *_, **__: 1 / 0)
     words = ["audit", str(tmp_path / "p.csv"), "--label", "y", "--sensitive", "sex", "--out", str(tmp_path / "out")]
     assert main(words) == 1
     error = capsys.readouterr().err

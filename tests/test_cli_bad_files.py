@@ -2,6 +2,7 @@
 
 import gzip
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -176,7 +177,10 @@ def test_not_a_table(tmp_path, refused, options):
     (tmp_path / "p.csv").write_bytes(b"outcome,sex,m_a\n1,f\n0,m,0.3,9\n")
     assert "p.csv must be a readable CSV file; it is not" in refused(tmp_path / "p.csv", *options)
     (tmp_path / "p.csv").write_bytes(b"PK\x03\x04 is how an archive begins")
-    assert "zip archive or an Excel file" in refused(tmp_path / "p.csv", *options)
+    assert "p.csv must be a readable Excel file; it is not" in refused(tmp_path / "p.csv", *options)
+    with zipfile.ZipFile(tmp_path / "p.zip", "w") as archive:
+        archive.writestr("p.csv", good().to_csv(index=False))
+    assert "it is a zip archive: unpack it" in refused(tmp_path / "p.zip", *options)
     (tmp_path / "p.csv.gz").write_bytes(gzip.compress(good().to_csv(index=False).encode())[:-20])
     assert "p.csv.gz must be a readable CSV file; it is not" in refused(tmp_path / "p.csv.gz", *options)
     good(400).to_parquet(tmp_path / "p.parquet")

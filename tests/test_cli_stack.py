@@ -11,7 +11,16 @@ import pytest
 import fairfrontier as ff
 from fairfrontier.cli import main
 
-FILES = ["frontier.csv", "groups.csv", "model.skops", "points.csv", "report.html", "summary.json", "weights.csv"]
+FILES = [
+    "frontier.csv",
+    "groups.csv",
+    "model.skops",
+    "model_card.md",
+    "points.csv",
+    "report.html",
+    "summary.json",
+    "weights.csv",
+]
 
 
 def predictions(n: int = 1200, seed: int = 0) -> pd.DataFrame:
@@ -94,6 +103,25 @@ def test_tau_bounds_the_score_bias_where_the_stack_was_fitted(file, frame, tmp_p
     assert abs(means["Male"] - means["Female"]) < 0.05
 
 
+def test_a_promise_is_made_on_rows_of_its_own_and_asked_promised_and_delivered_are_said(tmp_path, capsys):
+    predictions(4000).to_csv(tmp_path / "p.csv", index=False)
+    options = ("--min-fairness", "0.9", "--confidence", "0.9")
+    summaries = []
+    for name, chunks in (("whole", ()), ("chunked", ("--chunk-rows", "700"))):
+        assert run("stack", tmp_path / "p.csv", tmp_path / name, *options, *chunks) == 0
+        summaries.append(json.loads((tmp_path / name / "summary.json").read_text()))
+    first, second = (summary["operating"] for summary in summaries)
+    assert first == pytest.approx(second)
+    assert first["asked"] == first["promised"] == 0.9
+    assert first["rows_fitted"] + first["rows_calibrated"] + summaries[0]["n_rows"] == 4000
+    assert first["rows_calibrated"] > 700
+    assert first["estimated"] > 0.9
+    said = f"asked 0.900, promised 0.900 with confidence 0.9 on {first['rows_calibrated']} rows, delivered 0.9"
+    assert said in summaries[0]["recommendation"]
+    assert said in " ".join(capsys.readouterr().out.split())
+    assert ff.load(tmp_path / "whole" / "model.skops").selection_.promised == 0.9
+
+
 def test_same_seed_same_weights_other_seed_other_rows(file, tmp_path):
     texts = []
     for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
@@ -110,6 +138,11 @@ def test_same_seed_same_weights_other_seed_other_rows(file, tmp_path):
         (["--tau", "-0.1"], "--tau must be in [0, inf]"),
         (["--min-fairness", "1.1"], "--min-fairness must be in [0, 1]"),
         (["--test-size", "1.5"], "--test-size must be in (0, 1)"),
+        (["--min-fairness", "0.9", "--confidence", "0.9", "--test-size", "0.9"], "--test-size must leave two tenths"),
+        (
+            ["--min-fairness", "0.99", "--confidence", "0.95"],
+            "the largest fairness that can be promised at 95 % is 0.8",
+        ),
     ],
 )
 def test_bad_options(file, tmp_path, capsys, options, message):
@@ -230,6 +263,7 @@ def test_demo_runs_the_whole_job(tmp_path, capsys):
     assert sorted(path.name for path in out.iterdir()) == [
         "frontier.csv",
         "groups.csv",
+        "model_card.md",
         "points.csv",
         "report.html",
         "summary.json",

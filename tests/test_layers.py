@@ -11,7 +11,20 @@ import fairfrontier
 ROOT = Path(fairfrontier.__file__).parent
 
 # Layer of each top-level module or package, and the layers that it may import besides itself.
-BASE = ("_columns", "_csv", "_extras", "_forests", "_html", "_rows", "_scores", "_validation", "_version", "exceptions")
+BASE = (
+    "_columns",
+    "_csv",
+    "_disk",
+    "_extras",
+    "_forests",
+    "_groups",
+    "_html",
+    "_rows",
+    "_scores",
+    "_validation",
+    "_version",
+    "exceptions",
+)
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")
 ABOVE_BASE = {
     "chunks": (),
@@ -22,10 +35,22 @@ ABOVE_BASE = {
     "optimize": (*CORE_LAYERS, "_attribute_models"),
     "datasets": CORE_LAYERS,
     "learners": (*CORE_LAYERS, "_attribute_models", "datasets"),
+    "limit": (*CORE_LAYERS, "_attribute_models", "optimize", "learners"),
     "_persistence": (*CORE_LAYERS, "optimize", "learners"),
+    "search": (*CORE_LAYERS, "limit", "optimize", "datasets", "learners", "_persistence"),
     "adapters": (*CORE_LAYERS, "optimize", "learners"),
-    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters"),
-    "report": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "adapters", "benchmark"),
+    "benchmark": (*CORE_LAYERS, "optimize", "datasets", "learners", "_persistence", "search", "adapters"),
+    "report": (
+        *CORE_LAYERS,
+        "limit",
+        "optimize",
+        "datasets",
+        "learners",
+        "_persistence",
+        "adapters",
+        "benchmark",
+        "search",
+    ),
 }
 COMMAND_LINE = ("cli", "_cli", "__main__")
 ALLOWED = (

@@ -6,9 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-from fairfrontier.learners import FAGTB, AdversarialDebiasing, MinipatchTrees, MinipatchTreesRegressor, Reductions
+from fairfrontier.learners import (
+    FAGTB,
+    FCSC,
+    FPIR,
+    AdversarialDebiasing,
+    KernelFair,
+    LinearPost,
+    MinipatchTrees,
+    MinipatchTreesRegressor,
+    Reductions,
+)
 
 
 class _EverySecondRow(BaseEstimator):
@@ -36,12 +47,32 @@ class CheckedReductions(_EverySecondRow, Reductions):
     """`Reductions`, with an attribute."""
 
 
+class CheckedLinearPost(_EverySecondRow, LinearPost):
+    """`LinearPost`, with an attribute."""
+
+
+class CheckedFPIR(_EverySecondRow, FPIR):
+    """`FPIR`, with an attribute."""
+
+
+class CheckedFCSC(_EverySecondRow, FCSC):
+    """`FCSC`, with an attribute."""
+
+
+class CheckedKernelFair(_EverySecondRow, KernelFair):
+    """`KernelFair`, with an attribute."""
+
+
 ESTIMATORS = [
     MinipatchTrees(n_estimators=20),
     MinipatchTreesRegressor(n_estimators=20, max_features=0.5),
     CheckedFAGTB(adversary_weight=0.1, n_estimators=20),
     CheckedAdversarialDebiasing(adversary_weight=0.1, epochs=20),
     CheckedReductions(bound=0.2, max_iter=2),
+    CheckedLinearPost(tolerance=0.5, estimator=LogisticRegression()),
+    CheckedFPIR(tolerance=0.5, estimator=LogisticRegression()),
+    CheckedFCSC(multiplier=0.1, estimator=LogisticRegression()),
+    CheckedKernelFair(penalty=0.1, epochs=60, learning_rate=0.01),
 ]
 
 

@@ -91,7 +91,7 @@ class TestNamedMeasures:
         one, other = (ff.tradeoff_points(y, scores, sensitive_features=group, fairness=m) for m in (alias, name))
         np.testing.assert_array_equal(one.rates, other.rates)
 
-    @pytest.mark.parametrize("measure", MEASURES)
+    @pytest.mark.parametrize("measure", [name for name in MEASURES if "ratio" not in name])
     def test_signed_bias_is_the_first_groups_rate_minus_the_seconds(self, measure):
         y, group, scores, _ = problem(3, 4)
         points = ff.tradeoff_points(y, scores, sensitive_features=group, fairness=measure)

@@ -11,7 +11,7 @@ import pytest
 import fairfrontier as ff
 from fairfrontier.adapters import log_mlflow
 from fairfrontier.exceptions import InvalidInputError, MissingExtraError
-from fairfrontier.report import Settings, evaluate, render_html, summarise
+from fairfrontier.report import Settings, audit, evaluate, frontier_csv, points_csv, render_html, summarise
 
 RNG = np.random.default_rng(0)
 SEX = RNG.choice(["f", "m"], 300)
@@ -68,6 +68,10 @@ def test_a_run_has_points_curve_area_and_settings(mlflow):
     frontier = table(artifact(mlflow, run.info.run_id, "fairfrontier/frontier.csv"))
     assert [float(row["fairness"]) for row in frontier] == curve.fairness.tolist()
     assert [row["model"] for row in frontier] == [POINTS.names[i] for i in curve.support]
+    # The columns are those of the files of an audit.
+    audited = audit(Y, SCORES, sensitive_features=SEX, stack=False)
+    assert list(frontier[0]) == frontier_csv(audited.summary).splitlines()[0].split(",")
+    assert list(points[0])[:5] == points_csv(audited.summary).splitlines()[0].split(",")[:5]
 
 
 def test_the_curve_is_a_metric_over_percentages(mlflow):

@@ -90,7 +90,7 @@ def test_the_ridge_with_the_best_smoothed_value_is_chosen(path, own_ridge):
         family_of=np.zeros(6, dtype=np.intp),
         family_scales="cv" if own_ridge or path == "paper" else np.ones(6),
         path=path,
-        n_points=7,
+        penalties=paper_penalties(7),
         weight=StepWeight(0.8),
     )
     debias = evidence_of_directions(data.statistics(), np.zeros(6, dtype=np.intp)) if own_ridge else None
@@ -267,6 +267,7 @@ class TestProposition1:
 def test_regression_is_tuned_by_r2():
     data, group = rows(8, regression=True)
     model = FairStacksRegressor(random_state=0).fit(data.H, data.y, sensitive_features=group)
-    assert 0.2 < max(model.cv_fauc_.values()) < 1.0
+    # Biases are in standard deviations of the target.
+    assert 0.1 < max(model.cv_fauc_.values()) < 1.0
     assert model.points_.names[-1] == "constant"
     assert model.points_.accuracy[-1] == 0.0

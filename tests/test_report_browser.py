@@ -453,7 +453,7 @@ def test_regression_report(browser, tmp_path):
     path = tmp_path / "report.html"
     path.write_text(render_html(summary), encoding="utf-8")
     report = Report(browser, path)
-    assert "Mean score" in report.text("#groups")
+    assert "Mean prediction" in report.text("#groups")
     assert "four-fifths" not in report.text("body")
     assert report.download("points.csv") == points_csv(summary)
     assert report.problems == []

@@ -173,7 +173,10 @@ def test_names_never_become_paths(tmp_path, name):
     new = set(tmp_path.rglob("*")) - before
     assert new == {
         out,
-        *(out / one for one in ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json")),
+        *(
+            out / one
+            for one in ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json", "model_card.md")
+        ),
     }
 
 

@@ -20,24 +20,36 @@ if TYPE_CHECKING:
     from fairfrontier import exceptions as exceptions
     from fairfrontier import identify as identify
     from fairfrontier import learners as learners
+    from fairfrontier import limit as limit
     from fairfrontier import metrics as metrics
     from fairfrontier import optimize as optimize
     from fairfrontier import quantify as quantify
     from fairfrontier import report as report
+    from fairfrontier import search as search
     from fairfrontier._persistence import load as load
     from fairfrontier._persistence import save as save
     from fairfrontier.adapters import make_fauc_scorer as make_fauc_scorer
     from fairfrontier.identify import *  # noqa: F403
+    from fairfrontier.limit import *  # noqa: F403
+    from fairfrontier.metrics import StratifiedRatio as StratifiedRatio
+    from fairfrontier.metrics import expected_payoff as expected_payoff
+    from fairfrontier.metrics import mantel_haenszel as mantel_haenszel
+    from fairfrontier.metrics import recall_at as recall_at
+    from fairfrontier.metrics import row_payoff as row_payoff
+    from fairfrontier.metrics import standardized_mean_difference as standardized_mean_difference
+    from fairfrontier.metrics import top_share as top_share
     from fairfrontier.optimize import *  # noqa: F403
     from fairfrontier.quantify import *  # noqa: F403
     from fairfrontier.report import AuditResult as AuditResult
     from fairfrontier.report import audit as audit
+    from fairfrontier.search import FairSearch as FairSearch
 else:
     import importlib
 
     # The module of each public name. It is imported when the name is first used: `import fairfrontier` and
     # `fairfrontier --help` do not wait for scipy and scikit-learn.
     _HOME = {
+        "AchievableFrontier": "limit",
         "AuditResult": "report",
         "Certificate": "optimize",
         "Choice": "quantify",
@@ -48,12 +60,19 @@ else:
         "FAUCInterval": "quantify",
         "FAUCSensitivity": "quantify",
         "FairPath": "optimize",
+        "FairSearch": "search",
         "FairStacksClassifier": "optimize",
         "FairStacksRegressor": "optimize",
+        "FairnessBounds": "identify",
+        "FrontierGap": "limit",
         "GeneralizationBound": "optimize",
+        "LearningCurve": "limit",
+        "LearningFrontier": "limit",
         "MixtureReport": "optimize",
         "PointWeight": "quantify",
         "PowerWeight": "quantify",
+        "ProbableGroups": "identify",
+        "Projection": "limit",
         "Question": "quantify",
         "Questionnaire": "quantify",
         "RandomizedMixture": "optimize",
@@ -63,6 +82,7 @@ else:
         "SensitivityDisplay": "quantify",
         "StackStatistics": "optimize",
         "StepWeight": "quantify",
+        "StratifiedRatio": "metrics",
         "TAFBands": "quantify",
         "TAFCurve": "identify",
         "TAFDisplay": "identify",
@@ -70,33 +90,43 @@ else:
         "TradeoffPoints": "identify",
         "UniformWeight": "quantify",
         "Weight": "quantify",
+        "achievable_frontier": "limit",
         "audit": "report",
         "certify": "optimize",
         "compare_fauc": "quantify",
         "composite_fauc": "quantify",
         "elicit_weight": "quantify",
+        "expected_payoff": "metrics",
+        "fairness_bounds": "identify",
         "fauc": "quantify",
         "fauc_interval": "quantify",
         "fauc_score": "quantify",
         "fauc_sensitivity": "quantify",
         "fit_answers": "quantify",
+        "frontier_gap": "limit",
         "generalization_bound": "optimize",
         "honest_curve": "quantify",
         "honest_taf": "quantify",
+        "learning_frontier": "limit",
         "load": "_persistence",
         "make_fauc_scorer": "adapters",
+        "mantel_haenszel": "metrics",
         "points_from_chunks": "identify",
+        "recall_at": "metrics",
+        "row_payoff": "metrics",
         "rows_needed": "optimize",
         "save": "_persistence",
         "score_decision_diagnostics": "optimize",
         "solve_stack": "optimize",
+        "standardized_mean_difference": "metrics",
         "taf_bands": "quantify",
         "taf_curve": "identify",
+        "top_share": "metrics",
         "tradeoff_points": "identify",
     }
     _PACKAGES = ("adapters", "chunks", "datasets", "exceptions", "learners")
     # Reached as `fairfrontier.metrics`, but not brought by `from fairfrontier import *`.
-    _MORE_PACKAGES = ("benchmark", "identify", "metrics", "optimize", "quantify", "report")
+    _MORE_PACKAGES = ("benchmark", "identify", "limit", "metrics", "optimize", "quantify", "report", "search")
     __all__ = sorted(("__version__", *_HOME, *_PACKAGES))
 
     def __getattr__(name):

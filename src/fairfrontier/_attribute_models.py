@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._columns import frame_columns, is_frame
-from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
+from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 # Family of the models of the attribute: a base model whose name begins with ``group/`` is one.
 GROUP = "group"
@@ -64,16 +64,16 @@ def group_targets(
     label : ndarray of shape (n,), bool, or None
         True for the positive class; needed by measures that condition on it.
     fairness : str
-        A measure of `MEASURES`.
+        A measure by name.
     """
-    conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
-    if conditions == (None,):
+    measure = named_measure(fairness)
+    if not measure.needs_labels:
         return tuple(_of_groups(attribute) for attribute in attributes)
     if label is None:
         raise InvalidInputError(
             f"y must be given for fairness={fairness!r}, which compares groups among rows of one label; got None"
         )
-    return tuple(_of_groups_and_label(attribute, label, conditions) for attribute in attributes)
+    return tuple(_of_groups_and_label(attribute, label, measure.conditions) for attribute in attributes)
 
 
 def _of_groups(attribute: Attribute) -> GroupTarget:

@@ -6,6 +6,11 @@ from typing import Any
 
 import numpy as np
 
+# The first columns of points.csv, and the columns of frontier.csv, wherever they are written.
+POINT_COLUMNS = ("model", "family", "fairness", "accuracy", "pareto_optimal")
+FRONTIER_COLUMNS = ("curve", "fairness", "accuracy", "model", "family")
+# The family of models whose names have no slash.
+DEFAULT_FAMILY = "models"
 # Spreadsheets take a cell that begins so for a formula. A cell may also begin inside a text, where the reader's
 # separator is another than ours: semicolons in half of Europe, tabs, bars.
 _FORMULA = re.compile(r"""(^|[,;|\t\r\n"])( *)(?=[=+\-@\t\r\n＝＋－＠])""")
@@ -26,6 +31,18 @@ def plain_number(value: float) -> str:
         return np.format_float_positional(value, trim="-")
     digits, _, exponent = repr(float(value)).partition("e")
     return f"{digits}e{int(exponent)}"
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model: the part of its name before a slash.
+
+    Examples
+    --------
+    >>> family_of("trees/17"), family_of("logistic")
+    ('trees', 'models')
+    """
+    family, slash, _ = model.partition("/")
+    return family if slash else DEFAULT_FAMILY
 
 
 def safe_text(text: str) -> str:

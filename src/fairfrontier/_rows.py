@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import factorize, numeric
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
@@ -114,6 +115,10 @@ class Rows:
         target : str
             What the caller calls `y`.
         """
+        if isinstance(sensitive_features, ProbableGroups):
+            options = {"fold": fold, "names": names, "first_row": first_row, "whole": whole, "target": target}
+            plain = cls.validated(y, scores, None, sample_weight=sample_weight, needs_attributes=False, **options)
+            return plain.spread(sensitive_features)
         parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "fold": fold}
         validate.same_order(**{target: y, "y_preds": scores, **parts})
         values = None if y is None else validate.column(y, parameter=target)
@@ -160,6 +165,13 @@ class Rows:
             fold=None if self.fold is None else self.fold[rows],
             _cells=cells,
         )
+
+    def spread(self, groups: ProbableGroups) -> "Rows":
+        """Return each row once per group that it may be in, weighted by the probability; it keeps its number."""
+        validate.same_length(len(self), sensitive_features=len(groups))
+        index, group, share = groups.spread()
+        several = replace(self.take(index), sensitive={groups.name: group}, _cells={})
+        return replace(several, weight=share if several.weight is None else several.weight * share)
 
     def with_scores(self, scores: NDArray[Any], names: tuple[str, ...]) -> "Rows":
         """Return the same rows with the scores of other models."""

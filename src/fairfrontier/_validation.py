@@ -66,6 +66,8 @@ __all__ = [
 _SHOWN_OPTIONS = 12
 # Largest sum of weights, and the reciprocal of the smallest: squares of both are still numbers.
 _LARGEST_WEIGHT = 1e100
+# An attribute with more different numbers than this is a number, and no set of groups.
+_MOST_NUMBERS = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,21 @@ class Attribute:
     name: str
     codes: IntArray
     values: tuple[Any, ...]
+
+    def by_size(self) -> "Attribute":
+        """Return the same with larger groups first, of equals the one whose first row is first: names do not matter.
+
+        Examples
+        --------
+        >>> Attribute("sex", np.array([1, 0, 1]), ("f", "m")).by_size()
+        Attribute(name='sex', codes=array([0, 1, 0]), values=('m', 'f'))
+        """
+        size = np.bincount(self.codes, minlength=len(self.values))
+        first = np.full(len(size), len(self.codes))
+        np.minimum.at(first, self.codes, np.arange(len(self.codes)))
+        order = np.lexsort((first, -size))
+        rank = np.argsort(order)
+        return Attribute(self.name, rank[self.codes], tuple(self.values[i] for i in order))
 
 
 def one_of(value: str, options: Iterable[str], *, parameter: str) -> str:
@@ -428,7 +445,13 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
-    """Raise if an attribute has one group only."""
+    """Raise if an attribute has one group only, or is a number and no set of groups."""
+    if len(groups) > _MOST_NUMBERS and all(isinstance(group, (int, float)) for group in groups):
+        raise GroupError(
+            f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
+            "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "
+            "covariance with the decisions, or make it text if they are groups after all"
+        )
     if len(groups) < 2:
         shown = repr(groups[0]) if groups else "no row at all"
         raise GroupError(

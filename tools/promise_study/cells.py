@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from tools.promise_study import rivals, stacks
-from tools.promise_study.populations import ATTRIBUTES, TRACKS, Population, population, seed_of
+from tools.promise_study.populations import NAMES, TRACKS, Population, population, seed_of
 from tools.promise_study.stacks import Draw, Floats
 
 from fairfrontier.exceptions import FairFrontierError, GroupError, InfeasibleError
@@ -17,6 +17,11 @@ from fairfrontier.exceptions import FairFrontierError, GroupError, InfeasibleErr
 ASKED = (0.90, 0.95, 0.99)
 SIZES = (1_000, 2_000, 5_000, 12_000)
 MEASURES = ("demographic_parity", "equal_opportunity")
+# Draws in which rivals are asked too, and in which the randomised promises and, with so many rows at most, the slow
+# rival: each of its answers takes as long as all others together.
+_DRAWS_WITH_RIVALS, _DRAWS_WITH_EVERYTHING, _ROWS_FOR_THE_SLOW = 2, 1, 1_000
+# Sizes that are in every draw; the others are in one of three.
+_USUAL_SIZES = (1_000, 5_000)
 # A population of 4,000 rows says nothing about draws that are larger than itself.
 _LARGEST_DRAW = {"compas-gender": 2_000, "compas-race": 2_000}
 
@@ -36,7 +41,7 @@ class Cell:
         return "/".join(map(str, (self.name, self.track, self.measure, self.rows, self.draw)))
 
 
-def cells(draws: int, names: tuple[str, ...] = tuple(ATTRIBUTES), sizes: tuple[int, ...] = SIZES) -> list[Cell]:
+def cells(draws: int, names: tuple[str, ...] = NAMES, sizes: tuple[int, ...] = SIZES) -> list[Cell]:
     """Return the cells of a study, one draw of everything before the next."""
     return [
         Cell(name, track, measure, rows, draw)
@@ -45,7 +50,7 @@ def cells(draws: int, names: tuple[str, ...] = tuple(ATTRIBUTES), sizes: tuple[i
         for track in TRACKS
         for measure in MEASURES
         for rows in sizes
-        if rows <= _LARGEST_DRAW.get(name, rows)
+        if rows <= _LARGEST_DRAW.get(name, rows) and (draw % 3 == 0 or rows in _USUAL_SIZES or rows not in SIZES)
     ]
 
 
@@ -72,9 +77,13 @@ def run(cell: Cell, cache: Path, error_parity: str | None = None, *, with_rivals
     def score(H: Floats) -> Floats:
         return np.clip(H @ start[0] + start[1], 0.0, 1.0)
 
+    everything = cell.draw < _DRAWS_WITH_EVERYTHING
     ways = stacks.methods(draw, model, seed)
-    if with_rivals:
-        ways |= rivals.methods(draw, score, error_parity)
+    if not everything:
+        ways = {name: way for name, way in ways.items() if name not in stacks.SELDOM}
+    if with_rivals and cell.draw < _DRAWS_WITH_RIVALS:
+        slow = everything and cell.rows <= _ROWS_FOR_THE_SLOW and (cell.track, cell.measure) == ("blind", MEASURES[0])
+        ways |= rivals.methods(draw, score, error_parity, slow=slow)
     for name, method in ways.items():
         record["results"] += [_answer(name, method, asked, everyone, truth) for asked in ASKED]
     return record

@@ -25,6 +25,9 @@ ATTRIBUTES = {
     "compas-gender": ("compas", "gender", "gender"),
     "compas-race": ("compas", "race", "race"),
 }
+# Simulated populations: the shares of their groups.
+SIMULATED = {"simulated-2": [0.35, 0.65], "simulated-5": [0.45, 0.25, 0.15, 0.1, 0.05]}
+NAMES = (*ATTRIBUTES, *SIMULATED)
 TRACKS = ("in X", "blind")
 _TRAINING_SHARE = 0.25
 
@@ -57,7 +60,7 @@ def population(name: str, track: str, cache: Path) -> Population:
     Parameters
     ----------
     name : str
-        One of `ATTRIBUTES`.
+        One of `NAMES`.
     track : {"in X", "blind"}
         Whether the attribute is among the features of the base models.
     cache : Path
@@ -66,7 +69,7 @@ def population(name: str, track: str, cache: Path) -> Population:
     file = cache / f"{name}-{track.replace(' ', '-')}.npz"
     if not file.exists():
         cache.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(file, **_computed(name, track))
+        np.savez_compressed(file, **(_simulated if name in SIMULATED else _computed)(name, track))
     with np.load(file) as stored:
         return Population(stored["H"], stored["y"], stored["group"])
 
@@ -83,6 +86,20 @@ def _computed(name: str, track: str) -> dict[str, NDArray]:
     for model in (_logistic(1.0), HistGradientBoostingClassifier(max_iter=60, random_state=0)):
         scores += list(model.fit(X[train], group[train]).predict_proba(X[~train]).T[1:])
     return {"H": np.stack(scores, axis=1), "y": y[~train], "group": group[~train]}
+
+
+def _simulated(name: str, track: str) -> dict[str, NDArray]:
+    """Return scores of eight linear models of features that differ between the groups."""
+    rng, n = np.random.default_rng(seed_of(name)), 40_000
+    share = np.array(SIMULATED[name])
+    group = rng.choice(len(share), n, p=share)
+    shift = rng.normal(0.0, 0.6, (len(share), 5))
+    X = rng.normal(size=(n, 5)) + shift[group]
+    own = rng.normal(0.0, 0.5, len(share))[group]  # what the label owes to the group itself
+    y = X @ [1.0, 0.8, 0.5, 0.0, 0.0] + own + rng.normal(0.0, 1.5, n) > 0.5
+    slopes = rng.normal([1.0, 0.8, 0.5, 0.0, 0.0], 0.5, (8, 5))
+    scores = X @ slopes.T + (own[:, None] if track == "in X" else 0.0) - 0.5
+    return {"H": 1.0 / (1.0 + np.exp(-scores)), "y": y.astype(np.int64), "group": group.astype(str)}
 
 
 def _models() -> list[ClassifierMixin]:

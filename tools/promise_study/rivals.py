@@ -41,7 +41,7 @@ class _Scores(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - X[:, 0], X[:, 0]])
 
 
-def methods(draw: Draw, score: Score, error_parity: str | None = None) -> dict[str, Method]:
+def methods(draw: Draw, score: Score, error_parity: str | None = None, *, slow: bool = True) -> dict[str, Method]:
     """Return the rivals by name.
 
     Parameters
@@ -52,12 +52,15 @@ def methods(draw: Draw, score: Score, error_parity: str | None = None) -> dict[s
         The unconstrained stack: from the base models' scores (n, k) to one score (n,) in [0, 1].
     error_parity : str, optional
         A Python interpreter that has error-parity, which needs other versions of its dependencies than the rest.
+    slow : bool, default=True
+        Whether ExponentiatedGradient is among them.
     """
     found: dict[str, Method] = {
         "ThresholdOptimizer": lambda asked: _threshold_optimizer(draw, score, asked),
-        "ExponentiatedGradient": lambda asked: _exponentiated_gradient(draw, asked),
         "OxonFair": lambda asked: _oxonfair(draw, score, asked),
     }
+    if slow:
+        found["ExponentiatedGradient"] = lambda asked: _exponentiated_gradient(draw, asked)
     if error_parity is not None:
         found["error-parity"] = lambda asked: _error_parity(draw, score, asked, error_parity)
     return found

@@ -21,7 +21,7 @@ CONFIDENCE = 0.95
 # the two beyond noise; .6 is their middle, and was not tried itself.
 CALIBRATION_SHARE = 0.6
 # Stacks that are looked at between two neighbours on a path, to find the best in hindsight.
-_BETWEEN = 10
+_BETWEEN = 5
 _NEW_SIGNATURE = "confidence" in inspect.signature(FairStacksClassifier.select).parameters
 # What records depend on besides their cell: those of other settings must not be counted together.
 SETTINGS = {
@@ -29,6 +29,10 @@ SETTINGS = {
     "confidence": CONFIDENCE,
     "select": "with a confidence" if _NEW_SIGNATURE else "without a confidence",
 }
+
+
+# Ways that are asked in some draws only, to save time.
+SELDOM = ("FairStacks guaranteed, randomised", "FairStacks cross-fitted, randomised")
 
 
 @dataclass(frozen=True, eq=False)

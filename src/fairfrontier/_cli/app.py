@@ -20,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV or Parquet file, one row per person.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="CSV, Parquet or Excel file, one row per person.")]
 Label = Annotated[str, typer.Option(help="Column of the true outcome.")]
 OptionalLabel = Annotated[
     str | None, typer.Option(help="Column of the true outcome; without it there are selection rates only.")
@@ -36,15 +36,26 @@ Positive = Annotated[
     str | None, typer.Option(help="The label's positive value. Default: guessed by its name, and announced.")
 ]
 Fairness = Annotated[
-    str, typer.Option(help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds.")
+    str,
+    typer.Option(
+        help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds; impact_ratio, or one of "
+        "the others with _ratio. 'impact_ratio against White' compares with one group, '… within job' inside each job."
+    ),
 ]
-Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
+Accuracy = Annotated[
+    str, typer.Option(help="accuracy, balanced_accuracy, f1, auc, ks, brier; r2 or exp_mse for a number.")
+]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
-OptionalThreshold = Annotated[
-    float | None,
-    typer.Option(help="A score above it is decision 1. Default: 0.5; without --label the median of the scores."),
+Thresholds = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="A score above it is decision 1: 0.5, or of one model, score=600; repeat for several. Default: 0.5; "
+        "without --label the median of the scores."
+    ),
 ]
+SampleWeight = Annotated[str | None, typer.Option(help="Column of sample weights.")]
+MinShare = Annotated[float, typer.Option(help="Groups with a smaller share of the rows are shown and not judged.")]
 Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
@@ -92,7 +103,7 @@ def audit(
     fairness: Fairness = "demographic_parity",
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
-    threshold: OptionalThreshold = None,
+    threshold: Thresholds = None,
     confidence: Confidence = 0.95,
     sensitive_mode: Mode = "separate",
     min_fairness: MinFairness = 0.95,
@@ -102,26 +113,29 @@ def audit(
     chunk_rows: ChunkRows = None,
     missing: Missing = "error",
     min_group: MinGroup = 30,
+    min_share: MinShare = 0.0,
+    sample_weight: SampleWeight = None,
     reference: Reference = None,
     baseline: Baseline = None,
     encoding: Encoding = None,
     form: Annotated[
         str, typer.Option("--format", help="Without --label: report, or ll144 (New York City's table besides).")
     ] = "report",
+    xlsx: Annotated[bool, typer.Option("--xlsx", help="Also write one Excel workbook with all tables.")] = False,
+    pdf: Annotated[bool, typer.Option("--pdf", help="Also print the report, with the Chromium installed.")] = False,
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
     check_installed("pyarrow", "jinja2", extra="cli", purpose="audit")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.audit import OUTPUTS, run_audit, write_results
-    from fairfrontier._cli.options import AuditOptions, parse_delimiter
-    from fairfrontier._cli.rates import rates_outputs, run_rates, write_rates
-    from fairfrontier.exceptions import InvalidInputError
+    from fairfrontier._cli.audit import run_audit
+    from fairfrontier._cli.options import AuditOptions, check_form, parse_delimiter
+    from fairfrontier.report._files import output_names, write_results
 
-    outputs = (*OUTPUTS, *(["differences.csv"] if baseline and accuracy == "accuracy" else []))
-    check_output(out, outputs if label is not None else rates_outputs(form), force=force)
-    if label is not None and form != "report":
-        raise InvalidInputError(f"--format {form} is for audits without --label")
+    ll144 = check_form(form, label=label, sample_weight=sample_weight)
+    differences = baseline is not None and accuracy == "accuracy" and label is not None
+    outputs = output_names(labelled=label is not None, differences=differences, xlsx=xlsx, pdf=pdf, ll144=ll144)
+    check_output(out, outputs, force=force)
     options = AuditOptions(
         file=file,
         label=label,
@@ -131,7 +145,7 @@ def audit(
         fairness=fairness,
         accuracy=accuracy,
         weight=weight,
-        threshold=threshold,
+        threshold=tuple(threshold or ()),
         confidence=confidence,
         sensitive_mode=sensitive_mode,
         min_fairness=min_fairness,
@@ -140,24 +154,18 @@ def audit(
         chunk_rows=chunk_rows,
         missing=missing,
         min_group=min_group,
+        min_share=min_share,
+        sample_weight=sample_weight,
         reference=tuple(reference or ()),
         baseline=baseline,
         encoding=encoding,
     )
     console = terminal.make_console()
-    if label is None:
-        with terminal.progress_bar(shown=chunk_rows is not None) as progress:
-            summary, decided = run_rates(options, progress=progress)
-        with writing(out) as folder:
-            write_rates(summary, decided, folder, form)
-        terminal.print_rates(console, summary)
-        terminal.print_files(console, out, rates_outputs(form))
-        return
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
-    with writing(out) as folder:
-        write_results(summary, folder)
-    terminal.print_summary(console, summary)
+    with writing(out, force=force) as folder:
+        write_results(summary, folder, xlsx=xlsx, pdf=pdf, ll144=ll144)
+    (terminal.print_summary if label is not None else terminal.print_rates)(console, summary)
     terminal.print_files(console, out, outputs)
 
 
@@ -169,7 +177,7 @@ def stack(
     out: Out,
     tau: Annotated[float | None, typer.Option(help="Largest score bias of the stack.")] = None,
     min_fairness: Annotated[
-        float | None, typer.Option(help="Least fairness of the stack, by cross-validation.")
+        float | None, typer.Option(help="Least fairness of the stack: half of the time delivered, or see --confidence.")
     ] = None,
     scores: Scores = None,
     positive: Positive = None,
@@ -177,7 +185,13 @@ def stack(
     accuracy: Accuracy = "accuracy",
     weight: WeightText = "step:0.8",
     threshold: Threshold = 0.5,
-    confidence: Confidence = 0.95,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="Promise --min-fairness with this confidence, on rows set aside for it; also that of all intervals.",
+            show_default="0.95 for intervals, no promise",
+        ),
+    ] = None,
     sensitive_mode: Mode = "separate",
     delimiter: Delimiter = None,
     title: Title = None,
@@ -188,6 +202,8 @@ def stack(
     chunk_rows: ChunkRows = None,
     missing: Missing = "error",
     min_group: MinGroup = 30,
+    min_share: MinShare = 0.0,
+    sample_weight: SampleWeight = None,
     reference: Reference = None,
     baseline: Baseline = None,
     encoding: Encoding = None,
@@ -209,8 +225,8 @@ def stack(
         fairness=fairness,
         accuracy=accuracy,
         weight=weight,
-        threshold=threshold,
-        confidence=confidence,
+        threshold=(str(threshold),),
+        confidence=0.95 if confidence is None else confidence,
         sensitive_mode=sensitive_mode,
         min_fairness=0.95 if min_fairness is None else min_fairness,
         delimiter=parse_delimiter(delimiter),
@@ -218,15 +234,16 @@ def stack(
         chunk_rows=chunk_rows,
         missing=missing,
         min_group=min_group,
+        min_share=min_share,
+        sample_weight=sample_weight,
         reference=tuple(reference or ()),
         baseline=baseline,
         encoding=encoding,
     )
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
-        summary, fitted = run_stack(
-            options, tau=tau, min_fairness=min_fairness, test_size=test_size, seed=seed, progress=progress
-        )
-    with writing(out) as folder:
+        chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
+        summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)
+    with writing(out, force=force) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()
     terminal.print_summary(console, summary)
@@ -235,7 +252,7 @@ def stack(
 
 @app.command()
 def apply(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A stack that `stack` wrote: model.skops.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="What `stack` or `search` wrote: model.skops.")],
     file: File,
     out: Annotated[Path, typer.Option(help="CSV file for score and decision of every row.")],
     keep: Annotated[
@@ -244,16 +261,143 @@ def apply(
     chunk_rows: Annotated[int | None, typer.Option(help="Rows that are scored at once. Default: about 32 MB.")] = None,
     force: Force = False,
 ) -> None:
-    """Score a new file with a saved stack, by the names of its columns and in the labels of the old file."""
+    """Score a new file with a saved stack or search, by the names of its columns and in the labels of the old file."""
     check_installed("pyarrow", "skops", extra="cli", purpose="apply")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.apply import run_apply
 
     folder = out.absolute().parent
     check_output(folder, (out.name,), force=force)
-    with writing(folder) as scratch:
+    with writing(folder, force=force) as scratch:
         applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
     terminal.print_applied(terminal.make_console(), applied, out)
+
+
+@app.command()
+def search(
+    out: Out,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="CSV or Parquet file of raw features, one row per person.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="Column of the true outcome.")] = None,
+    sensitive: Annotated[
+        list[str] | None,
+        typer.Option(help="Column of a sensitive attribute, or bands of one (age:18,40); repeat for several."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option(help="Instead of FILE an embedded data set: adult, bank, compas or default.")
+    ] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Column of the model in use: scores or decisions. Default: the best stack.")
+    ] = None,
+    margin: Annotated[float, typer.Option(help="How much lower than the baseline's the accuracy may be.")] = 0.005,
+    min_fairness: Annotated[float | None, typer.Option(help="Least fairness of the model.")] = None,
+    min_ratio: Annotated[
+        float | None, typer.Option(help="Least quotient of lowest and highest selection rate.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the verdict and of promises.")] = 0.95,
+    time: Annotated[str, typer.Option(help="About how long to search: 90s, 10m, 1h.")] = "10m",
+    steps: Annotated[
+        int, typer.Option(help="Most steps of training; the result depends on seed and steps alone.")
+    ] = 13,
+    fairness: Fairness = "demographic_parity",
+    sensitive_mode: Mode = "separate",
+    positive: Positive = None,
+    threshold: Threshold = 0.5,
+    drop: Annotated[list[str] | None, typer.Option(help="Column that is no feature; repeatable.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column that is a feature, whatever it looks like; repeatable.")
+    ] = None,
+    use_sensitive: Annotated[
+        bool, typer.Option("--use-sensitive", help="Let the sensitive columns be features, too.")
+    ] = False,
+    missing: Annotated[str, typer.Option(help="Rows without a label, group or baseline: error or drop.")] = "error",
+    delimiter: Delimiter = None,
+    encoding: Encoding = None,
+    jobs: Annotated[int, typer.Option(help="Threads of tree families.")] = 2,
+    seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
+    force: Force = False,
+) -> None:
+    """Search a table for a less discriminatory alternative, and certify it; start it again to go on after a stop."""
+    check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="search")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.options import check_seed, parse_delimiter
+    from fairfrontier._cli.search import (
+        SEARCH_OUTPUTS,
+        dataset_table,
+        parse_duration,
+        read_search,
+        run_search,
+        start_anew,
+        step_bar,
+    )
+    from fairfrontier.exceptions import InvalidInputError
+    from fairfrontier.search import FairSearch
+
+    check_output(out, ("summary.json",), force=force)
+    seconds, chosen_seed = parse_duration(time), check_seed(seed)
+    if (file is None) == (dataset is None):
+        raise InvalidInputError("give one of FILE and --dataset: the table to search")
+    if dataset is not None:
+        if label is not None or baseline is not None:
+            raise InvalidInputError("--label and --baseline name columns of FILE; a data set has its own label")
+        table = dataset_table(dataset, sensitive or ())
+    elif file is None or label is None or not sensitive:
+        raise InvalidInputError("--label and --sensitive must name columns of FILE")
+    else:
+        table = read_search(
+            file,
+            label=label,
+            sensitive=sensitive,
+            baseline=baseline,
+            positive=positive,
+            missing=missing,
+            delimiter=parse_delimiter(delimiter),
+            encoding=encoding,
+        )
+    if force:
+        start_anew(out)
+    with step_bar() as progress:
+        found = FairSearch(
+            fairness=fairness,
+            min_fairness=min_fairness,
+            min_ratio=min_ratio,
+            margin=margin,
+            confidence=confidence,
+            time=seconds,
+            max_steps=steps,
+            sensitive_mode=sensitive_mode,
+            use_sensitive=use_sensitive,
+            drop=(*(drop or ()), *(() if use_sensitive else table.drop)),
+            keep=tuple(keep or ()),
+            threshold=threshold,
+            n_jobs=jobs,
+            random_state=chosen_seed,
+            folder=out,
+            progress=progress,
+        )
+        summary = run_search(table, found, out)
+    console = terminal.make_console()
+    terminal.print_search(console, summary)
+    terminal.print_files(console, out, SEARCH_OUTPUTS)
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that `search` wrote.")],
+) -> None:
+    """Compute every figure of a search again from its saved decisions, and say what does not agree."""
+    check_installed("skops", "jinja2", extra="cli", purpose="verify")
+    from fairfrontier._cli import console as terminal
+    from fairfrontier.exceptions import InvalidInputError
+    from fairfrontier.search import verify_search
+
+    if not folder.is_dir():
+        raise InvalidInputError(f"DIR must be a folder that `search` wrote; {str(folder)!r} is none")
+    problems, compared = verify_search(folder)
+    terminal.print_verified(terminal.make_console(), problems, compared)
+    if problems:
+        raise InvalidInputError(f"{len(problems)} of the figures and files do not agree: {problems[0]}")
 
 
 @app.command()
@@ -263,14 +407,14 @@ def demo(
     """Run the main job on an embedded data set: table, FAUC, a fair stack, a picture and report.html."""
     check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.audit import write_results
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
+    from fairfrontier.report._files import write_results
 
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
     result = run_demo()
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(result.summary, folder)
         save_picture(result, folder / "taf.png")
     terminal.print_summary(console, result.summary)
@@ -305,12 +449,46 @@ def reproduce(
         Path | None, typer.Option(help="Folder for predictions of base learners. Default: .cache in --out.")
     ] = None,
     redo: Annotated[bool, typer.Option("--redo", help="Run again what has a record.")] = False,
+    track: Annotated[
+        list[str] | None,
+        typer.Option(help="in-x (the attribute is a feature) or blind (its columns are removed). Default: both."),
+    ] = None,
+    grid: Annotated[
+        str, typer.Option(help="ours, or paper: the fair learners' parameters as in the paper's supplement.")
+    ] = "ours",
+    method: Annotated[
+        list[str] | None,
+        typer.Option(help="Your own learner as one more row: module:Class with fit and predict_proba, or fit_grid."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="A CSV or Parquet table of features instead of the paper's tasks.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="With --data: the column to predict, with two values.")] = None,
+    sensitive: Annotated[str | None, typer.Option(help="With --data: the column of the attribute.")] = None,
+    positive: Annotated[str | None, typer.Option(help="With --data: the positive value of the label.")] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option(help="With --data: a column that is no feature; repeatable.")
+    ] = None,
 ) -> None:
-    """Reproduce the paper's tables and figures; start it again to go on where it was stopped."""
+    """Reproduce the paper's tables, or the whole comparison on your table; a stopped run goes on where it was."""
     check_installed("matplotlib", extra="benchmark", purpose="reproduce")
-    from fairfrontier._cli.reproduce import run_reproduce
+    from fairfrontier._cli.reproduce import run_reproduce, user_table
 
-    run_reproduce(out, table, tasks, methods, splits=splits, jobs=jobs, quick=quick, cache=cache, redo=redo)
+    run_reproduce(
+        out,
+        table,
+        tasks,
+        methods,
+        splits=splits,
+        jobs=jobs,
+        quick=quick,
+        cache=cache,
+        redo=redo,
+        tracks=track,
+        own=method,
+        grid=grid,
+        data=None if data is None else user_table(data, label, sensitive, positive, drop),
+    )
 
 
 @app.command()

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from fairfrontier._cli.columns import check_column, check_numbers
 from fairfrontier._cli.options import MOST_ROWS
-from fairfrontier._cli.survey import as_text
 from fairfrontier._cli.table import open_file
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import load
@@ -18,12 +17,16 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
 from fairfrontier.chunks import file_chunks
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.chunks._tables import TableFile
+from fairfrontier.chunks._tables import TableFile, read_batches
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.report._prepare import as_text
 from fairfrontier.report._ratios import proportion_test
+from fairfrontier.search import SearchModel
 
 # Rates that differ by this much, and not by chance, have moved.
 _MOVED, _LEVEL = 0.05, 0.01
+# Rows that the model of a search scores at once.
+_RAW_ROWS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,6 +86,8 @@ def run_apply(
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
     model = load(model_file)
+    if isinstance(model, SearchModel):
+        return _apply_search(model, file, out, keep, chunk_rows)
     if not hasattr(model, "path_") or not hasattr(model, "names_"):
         raise InvalidInputError(f"MODEL must be a fitted stack; {model_file.name} holds a {type(model).__name__}")
     table = open_file(file)
@@ -98,6 +103,24 @@ def run_apply(
             stream.write(text)
             total, rates = total + rows, rates + found
     return Applied(total, rates, _moved(rates, getattr(model, "group_rates_", {})))
+
+
+def _apply_search(model: SearchModel, file: Path, out: Path, keep: tuple[str, ...], chunk_rows: int | None) -> Applied:
+    """Score the raw rows of a file with the model of a search; its columns are found by name."""
+    table = open_file(file)
+    for name in keep:
+        check_column(table, name, option="--keep")
+    model.check_columns(list(table.types), allowed=keep)
+    total = 0
+    with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:
+        for position, batch in enumerate(read_batches(table, chunk_rows=chunk_rows or _RAW_ROWS, text=keep)):
+            scores = model.scores(batch.select(model.columns))
+            decided = model.classes_[(scores > model.threshold).astype(np.intp)]
+            columns: list[Any] = [batch.column(name).to_pylist() for name in keep]
+            lines = to_csv([*keep, "score", "decision"], zip(*columns, np.clip(scores, 0.0, 1.0), decided, strict=True))
+            stream.write(lines if position == 0 else lines.partition("\n")[2])
+            total += len(scores)
+    return Applied(total, GroupRates({}), ())
 
 
 def _chunks(table: TableFile, model: Any, keep: tuple[str, ...], chunk_rows: int | None) -> StreamedChunks:

@@ -1,8 +1,9 @@
-"""The command `audit`: read a file, evaluate its models, write the report and the tables behind it."""
+"""The command `audit`: read a file, evaluate its models, and say what somebody needs to repeat it."""
 
 import datetime
 import hashlib
 import importlib.metadata
+import math
 import platform
 import shlex
 from pathlib import Path
@@ -17,13 +18,13 @@ from fairfrontier._validation import one_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Settings
-from fairfrontier.report._audit import OUTPUTS as OUTPUTS
 from fairfrontier.report._audit import summarise_rows
-from fairfrontier.report._audit import write_results as write_results
+from fairfrontier.report._rates import summarise_selections
+from fairfrontier.report._summarise import default_title
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:
-    """Return the summary of a file of predictions.
+    """Return the summary of a file of predictions; without labels, of whom they select.
 
     Parameters
     ----------
@@ -35,10 +36,17 @@ def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None
         Is told how much of a pass over the file is done.
     """
     weight = options.check()
+    if options.label is None and options.accuracy != "accuracy":
+        raise InvalidInputError("--accuracy must not be given without --label: there is nothing to be right about")
+    if options.label is None and options.fairness != "demographic_parity":
+        raise InvalidInputError(f"--fairness {options.fairness} needs --label; without it there is demographic_parity")
     with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
         table = open_audit(options, progress)
         settings = settings_of(options, table, weight)
-        summary = summarise_rows(table.chunks, settings, stack=stack, in_memory=table.in_memory)
+        if options.label is None:
+            summary = summarise_selections(table.chunks, settings)
+        else:
+            summary = summarise_rows(table.chunks, settings, stack=stack, in_memory=table.in_memory)
     summary["trail"] = trail(options.file, table)
     return summary
 
@@ -65,7 +73,6 @@ def trail(file: Path, table: AuditTable) -> dict[str, Any]:
 
 def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:
     """Return what was asked, for the summary."""
-    count = len(table.chunks.names)
     return Settings(
         source=options.file.name,
         label=options.label or "",
@@ -73,14 +80,16 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
         fairness=options.fairness,
         accuracy=options.accuracy,
         sensitive_mode=options.sensitive_mode,
-        threshold=options.decision_threshold,
+        threshold=table.threshold,
+        rule=table.rule,
+        sample_weight=options.sample_weight,
         weight=weight,
         min_fairness=options.min_fairness,
         confidence=options.confidence,
-        min_group=options.min_group,
+        min_group=max(options.min_group, math.ceil(options.min_share * table.n_rows)),
         reference=dict(_reference(text, table) for text in options.reference),
         baseline=_baseline(options.baseline, table),
-        title=options.title or f"Fairness and accuracy of {count:,} model{'' if count == 1 else 's'}",
+        title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
         notes=(*notes, *table.notes),
     )
 

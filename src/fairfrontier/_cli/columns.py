@@ -4,16 +4,25 @@ import difflib
 import fnmatch
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from fairfrontier._extras import require
 from fairfrontier.chunks._files import is_number
-from fairfrontier.chunks._tables import TableFile
+from fairfrontier.chunks._tables import TableFile, distinct_texts
 from fairfrontier.exceptions import InvalidInputError
 
 # A text column with at least this share of numbers was meant to be one of numbers.
 _NEARLY = 0.8
+# What people call the outcome that is wanted, and its opposite.
+_POSITIVE = re.compile(
+    "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|select|"
+    "success|successful|(re)?paid|promoted|eligible|won|invited?|advanced?|offer(ed)?"
+)
+_NEGATIVE = re.compile(
+    "false|no|n|denied|deny|rejected|reject|refused?|declined?|not (hired|selected|approved|admitted)|bad|default(ed)?|"
+    "negative|fail(ed)?|unsuccessful|charged off|ineligible|lost"
+)
 # Names of columns that hold no scores: identifiers, weights, folds, and personal attributes.
 _NO_SCORES = (
     (re.compile(r"(^|[_\W])(id|ids|uid|key|index|row|unnamed|nr)($|[_\W\d])|_id$|^id", re.I), "an identifier"),
@@ -42,11 +51,14 @@ class ScoreColumns:
         Whether the user named them; others may turn out to be something else.
     left_out : dict of str to str
         Columns that were not taken, and why.
+    decisions : dict of str to (str, str)
+        Columns of two words, and those of decision 0 and decision 1.
     """
 
     names: tuple[str, ...]
     named: bool
     left_out: dict[str, str]
+    decisions: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def check_column(table: TableFile, column: str, *, option: str) -> str:
@@ -72,7 +84,9 @@ def shown(names: Sequence[str], limit: int = 8) -> str:
     return listed if len(names) <= limit else f"{listed} and {len(names) - limit} more"
 
 
-def score_columns(table: TableFile, patterns: Sequence[str], taken: set[str]) -> ScoreColumns:
+def score_columns(
+    table: TableFile, patterns: Sequence[str], taken: set[str], *, positive: str | None = None
+) -> ScoreColumns:
     """Return the columns of scores: those that were named, or all numbers that are not plainly something else.
 
     Parameters
@@ -83,10 +97,18 @@ def score_columns(table: TableFile, patterns: Sequence[str], taken: set[str]) ->
         Names or patterns of columns; empty: all numeric columns that are nothing else.
     taken : set of str
         Columns that have another purpose.
+    positive : str, optional
+        The positive label, which decisions may be written as.
     """
     others = [name for name in table.types if name not in taken]
     if patterns:
-        return ScoreColumns(_matching(table, patterns, others), True, {})
+        named = _matching(table, patterns, others)
+        texts = [name for name in named if _is_text(table.types[name])]
+        decisions = {name: words for name in texts if (words := _decision_words(table, name, positive)) is not None}
+        for name in named:
+            if name not in decisions:
+                check_numbers(table, name, option="--scores")
+        return ScoreColumns(named, True, {}, decisions)
     numeric, left_out = [], {}
     for name in others:
         reason = _no_numbers(table, name) or _no_scores(name)
@@ -113,9 +135,45 @@ def _matching(table: TableFile, patterns: Sequence[str], others: list[str]) -> t
                 check_column(table, pattern, option="--scores")
             raise InvalidInputError(f"--scores {pattern!r} must match a column; the others are {shown(others)}")
         chosen.update(dict.fromkeys(matches))
-    for name in chosen:
-        check_numbers(table, name, option="--scores")
     return tuple(chosen)
+
+
+def _is_text(dtype: Any) -> bool:
+    types = require("pyarrow", extra="cli", purpose="Reading a file").types
+    value = dtype.value_type if types.is_dictionary(dtype) else dtype
+    return bool(types.is_string(value) or types.is_large_string(value))
+
+
+def _decision_words(table: TableFile, name: str, positive: str | None) -> tuple[str, str] | None:
+    """Return the words of decision 0 and decision 1 of a column of two words; None: it has more, or numbers."""
+    words = sorted(word for word in distinct_texts(table, name) if word.strip())
+    if len(words) != 2 or any(map(is_numeric, words)):
+        return None
+    if positive in words:
+        return (words[0], words[1]) if words[1] == positive else (words[1], words[0])
+    known = in_known_order(words[0], words[1])
+    if known is None:
+        raise InvalidInputError(
+            f"--scores {name!r} holds {words[0]!r} and {words[1]!r}, and neither is known to select: write decisions "
+            "as 1 and 0, or name the one that selects with --positive"
+        )
+    return known
+
+
+def in_known_order(first: str, second: str) -> tuple[str, str] | None:
+    """Return two words, the negative one first, if one of them is known; else None.
+
+    Examples
+    --------
+    >>> in_known_order("approve", "deny"), in_known_order("red", "blue")
+    (('deny', 'approve'), None)
+    """
+    for one, other in ((first, second), (second, first)):
+        words = [text.lower().replace("_", " ") for text in (one, other)]
+        bad, good = ([pattern.fullmatch(word) is not None for word in words] for pattern in (_NEGATIVE, _POSITIVE))
+        if (bad[0] and not bad[1]) or (good[1] and not good[0]):
+            return one, other
+    return None
 
 
 def check_numbers(table: TableFile, name: str, *, option: str) -> None:
@@ -154,13 +212,14 @@ def _first_word(table: TableFile, name: str) -> tuple[int, str, float] | None:
     if table.head is None:
         return None
     values = [(i + 1, text) for i, text in enumerate(table.head.column(name).to_pylist()) if text is not None]
-    words = [(row, str(text)) for row, text in values if not _is_numeric(text)]
+    words = [(row, str(text)) for row, text in values if not is_numeric(text)]
     if not words:
         return None
     return *words[0], 1.0 - len(words) / len(values)
 
 
-def _is_numeric(text: Any) -> bool:
+def is_numeric(text: Any) -> bool:
+    """Tell whether a text reads as a number, with a decimal point or comma."""
     try:
         float(str(text).replace(",", "."))
     except ValueError:

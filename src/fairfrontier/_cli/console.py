@@ -12,8 +12,9 @@ from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.output import printable
+from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
-from fairfrontier.report._words import Piece, accuracy, level
+from fairfrontier.report._words import Piece, accuracy, level, unit_words
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
@@ -64,7 +65,8 @@ def models_table(summary: dict[str, Any]) -> Table:
     spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
     table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
-    for column in ("fairness", summary["settings"]["accuracy"].replace("_", " ")):
+    measure = summary["settings"]["accuracy"].replace("_", " ")
+    for column in ("fairness", summary["words"]["accuracy"] if summary["regression"] else measure):
         table.add_column(column, justify="right")
     if not summary["regression"]:
         table.add_column("lowest ÷ highest rate", justify="right")
@@ -74,7 +76,11 @@ def models_table(summary: dict[str, Any]) -> Table:
         if not summary["regression"]:
             cells += _ratio(summary, i)
         table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["subject"] else "")
-    cells = ["(the same decision for everyone)", level(1.0), accuracy(models["accuracy"][constant])]
+    cells = [
+        f"(the same {summary['words']['decision']} for everyone)",
+        level(1.0),
+        accuracy(models["accuracy"][constant]),
+    ]
     table.add_row(*(Text(cell) for cell in cells), style="dim")
     return table
 
@@ -83,7 +89,7 @@ def levels_table(summary: dict[str, Any]) -> Table:
     """Return what each level of fairness costs: with the best single model, and with the fair stack."""
     table = _table("What each level of fairness costs")
     table.add_column("fairness at least", justify="right")
-    table.add_column("accuracy", justify="right")
+    table.add_column(summary["words"]["accuracy"], justify="right")
     table.add_column("fair stack", justify="right")
     table.add_column("best model", overflow="fold")
     n_base = summary["constant"] + 1
@@ -125,18 +131,21 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
     console.print(sentence(summary["recommendation"]))
     if not summary["regression"]:
         positive = printable(settings["positive"])
-        console.print(Text(f"The positive label is {positive}; a score above {settings['threshold']:g} selects."))
+        console.print(Text(f"The positive label is {positive}; {printable(settings['rule'], 200)} selects."))
+    else:
+        console.print(Text(unit_words(summary)))
     if summary["rule"]:
         console.print()
         console.print(sentence(summary["overview"]))
         console.print(sentence(summary["rule"]))
-        console.print(
-            Text(
-                "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
-                f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
-                style="dim",
+        if "ratio" not in settings["fairness"]:
+            console.print(
+                Text(
+                    "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
+                    f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
+                    style="dim",
+                )
             )
-        )
     for note in summary["notes"]:
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 
@@ -192,6 +201,45 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
     for warning in applied.warnings:
         console.print(Text(f"Warning: {printable(warning, 400)}", style="bold"))
     console.print(Text(f"{applied.n_rows:,} rows scored. Written to {printable(str(out), 400)}."))
+
+
+def print_search(console: Console, summary: dict[str, Any]) -> None:
+    """Print the verdict of a search, its choice and the candidates nearest to it."""
+    table = _table(
+        f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that nothing has seen"
+    )
+    table.add_column("candidate", overflow="fold")
+    table.add_column("verdict")
+    for column in ("fairness", "ratio", "accuracy", "accuracy − baseline", "smaller gap"):
+        table.add_column(column, justify="right")
+    base = summary["baseline"]
+    table.add_row("(baseline)", "", level(base["fairness"]), level(base["ratio"]), accuracy(base["accuracy"]), "", "")
+    ranked = sorted(summary["candidates"], key=lambda one: one["order"])
+    rows = [one for one in ranked if one["name"] == summary["chosen"]]
+    rows += [one for one in ranked if one["name"] != summary["chosen"]][: _ROWS - 1]
+    for one in rows:
+        cells = [printable(one["name"]), one["verdict"], level(one["fairness"]), level(one["ratio"])]
+        cells += [accuracy(one["accuracy"]), f"{one['accuracy_difference']:+.4f}", f"{one['gain']:+.3f}"]
+        table.add_row(*(Text(cell) for cell in cells), style="bold" if one["name"] == summary["chosen"] else "")
+    console.print(table)
+    console.print()
+    console.print(sentence(verdict_sentence(summary)))
+    for line in reasons(summary)[:1]:
+        console.print(Text(line))
+    left_out = [one for one in summary["columns"] if not one["used"]]
+    if left_out:
+        listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in left_out[:_ROWS])
+        console.print(Text(f"Columns that are no features: {listed}.", style="dim"))
+    for note in (*summary["notes"], f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."):
+        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
+def print_verified(console: Console, problems: Sequence[str], compared: int) -> None:
+    """Say what does not agree in a search, or that everything does."""
+    for problem in problems:
+        console.print(Text(printable(problem, 400)))
+    if not problems:
+        console.print(Text(f"Everything agrees: {compared:,} figures were computed again from the saved decisions."))
 
 
 def print_datasets(console: Console) -> None:

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from fairfrontier._cli.audit import OUTPUTS
 from fairfrontier._extras import require
 from fairfrontier.datasets import design_matrix, load_adult
 from fairfrontier.identify._display import TAFDisplay
@@ -25,10 +24,12 @@ from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._inference import fauc_interval
 from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
-from fairfrontier.report._stack import FAMILY, path_names
+from fairfrontier.report._files import output_names
+from fairfrontier.report._stack import path_names
+from fairfrontier.report._summarise import STACK_FAMILY as FAMILY
 from fairfrontier.report._summarise import join_points
 
-DEMO_OUTPUTS = (*OUTPUTS, "taf.png")
+DEMO_OUTPUTS = (*output_names(), "taf.png")
 WEIGHT = StepWeight(0.8)
 N_TREES = 200
 

@@ -1,18 +1,19 @@
 """What was asked on the command line, and option values that are more than a word or a number."""
 
 import json
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from fairfrontier._validation import number, one_of
 from fairfrontier.exceptions import FairFrontierError, InvalidInputError
-from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
+from fairfrontier.report._prepare import MISSING
 
 _FORMS = "'uniform', 'step:0.8', 'power:2:0.8', 'point:0.9' or a file that `elicit` wrote"
-# What to do with rows that lack a label, a group or a score.
-MISSING = ("error", "drop", "group")
 # The largest numbers that fit into the machine's integers.
 MOST_ROWS, LARGEST_SEED = 2**62, 2**32 - 1
 
@@ -29,7 +30,7 @@ class AuditOptions:
     fairness: str = "demographic_parity"
     accuracy: str = "accuracy"
     weight: str = "step:0.8"
-    threshold: float | None = None
+    threshold: tuple[str, ...] = ()
     confidence: float = 0.95
     sensitive_mode: str = "separate"
     min_fairness: float = 0.95
@@ -38,22 +39,23 @@ class AuditOptions:
     chunk_rows: int | None = None
     missing: str = "error"
     min_group: int = 30
+    min_share: float = 0.0
+    sample_weight: str | None = None
     reference: tuple[str, ...] = ()
     baseline: str | None = None
     encoding: str | None = None
 
     def check(self) -> Weight:
         """Return the weight; raise for a value that no option may have, before the file is read."""
-        one_of(self.fairness, MEASURES, parameter="--fairness")
+        named_measure(self.fairness, parameter="--fairness")
         one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
-        if self.threshold is not None:
-            low, high = (0.0, 1.0) if self.label is not None else (-1e300, 1e300)
-            number(self.threshold, parameter="--threshold", low=low, high=high)
+        parse_thresholds(self.threshold)
         number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
         number(self.confidence, parameter="--confidence", low=0.0, high=1.0, strict=True)
         one_of(self.missing, MISSING, parameter="--missing")
         number(self.min_group, parameter="--min-group", low=0, high=MOST_ROWS)
+        number(self.min_share, parameter="--min-share", low=0.0, high=1.0)
         if self.chunk_rows is not None:
             number(self.chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
         if self.delimiter is not None and len(self.delimiter) != 1:
@@ -61,14 +63,20 @@ class AuditOptions:
         return parse_weight(self.weight)
 
     @property
-    def decision_threshold(self) -> float:
-        """What scores are compared with, where it is not the median."""
-        return 0.5 if self.threshold is None else self.threshold
-
-    @property
     def regression(self) -> bool:
         """Whether the label is a number."""
         return ACCURACY_MEASURES[self.accuracy].regression
+
+
+def check_form(form: str, *, label: str | None, sample_weight: str | None) -> bool:
+    """Tell whether the table of Local Law 144 is asked for, of a file that can give it."""
+    if one_of(form, ("report", "ll144"), parameter="--format") == "report":
+        return False
+    if label is not None:
+        raise InvalidInputError("--format ll144 is for audits without --label")
+    if sample_weight is not None:
+        raise InvalidInputError("--format ll144 counts applicants: leave out --sample-weight")
+    return True
 
 
 def check_seed(seed: int) -> int:
@@ -124,6 +132,34 @@ def _read_weight(path: Path) -> Weight:
         raise InvalidInputError(
             f"--weight must be {_FORMS}; {str(path)!r} is none: {type(error).__name__}: {error}"
         ) from None
+
+
+def parse_thresholds(texts: tuple[str, ...]) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:
+    """Return the thresholds of all models, and those of single ones, from texts such as ``0.4`` and ``score=600``.
+
+    Examples
+    --------
+    >>> parse_thresholds(("0.4", "0.6", "score=600"))
+    ((0.4, 0.6), {'score': (600.0,)})
+    """
+    general: tuple[float, ...] = ()
+    of_model: dict[str, tuple[float, ...]] = {}
+    for text in texts:
+        model, equals, limit = text.rpartition("=")
+        try:
+            value = float(limit)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or value in (of_model.get(model, ()) if equals else general):
+            raise InvalidInputError(
+                "--threshold must be a number, such as 0.5, or one of a model, such as score=600, each once; got "
+                f"{text!r}"
+            )
+        if equals:
+            of_model[model] = (*of_model.get(model, ()), value)
+        else:
+            general += (value,)
+    return general, of_model
 
 
 def parse_delimiter(text: str | None) -> str | None:

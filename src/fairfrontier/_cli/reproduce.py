@@ -1,7 +1,7 @@
-"""The command `reproduce`: the paper's tables and figures, with a display that fills in while it runs."""
+"""The command `reproduce`: the tables and figures, of the paper's tasks or of a user's table."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,11 @@ from rich.text import Text
 
 from fairfrontier._cli import console as terminal
 from fairfrontier._cli.output import check_output
+from fairfrontier._validation import one_of
 from fairfrontier.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from fairfrontier.benchmark import Record, Reproduction
+    from fairfrontier.benchmark import Record, Reproduction, TableSummary, UserTable
 
 _PARTS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("cells"))
 
@@ -32,10 +33,14 @@ def run_reproduce(
     quick: bool,
     cache: Path | None,
     redo: bool,
+    tracks: Sequence[str] | None = None,
+    own: Sequence[str] | None = None,
+    data: "UserTable | None" = None,
+    grid: str = "ours",
 ) -> None:
     """Run what was asked, show how it goes, and print the tables."""
-    from fairfrontier.benchmark import Reproduction
-    from fairfrontier.benchmark._reproduce import TABLES
+    from fairfrontier.benchmark import TRACKS, Reproduction, own_methods
+    from fairfrontier.benchmark._reproduce import TABLES, summarise_all
 
     check_output(out, (), force=True)
     count = (2 if quick else 10) if splits is None else splits
@@ -43,21 +48,62 @@ def run_reproduce(
         raise InvalidInputError(f"--splits must be at least 1; got {count}")
     reproduction = Reproduction(
         out=out,
-        tables=_words(table) or TABLES,
+        tables=_words(table) or (TABLES if data is None else ("dp", "eo")),
         tasks=_words(tasks),
         methods=_words(methods),
+        tracks=_words(tracks) or tuple(TRACKS),
+        own=_words(own),
+        data=data,
         splits=tuple(range(count)),
         jobs=jobs,
-        settings="quick" if quick else "full",
+        settings=_settings(quick, grid),
         cache=cache,
         redo=redo,
     )
     console = terminal.make_console()
+    if data is not None:
+        for note in prepared_notes(data):
+            console.print(Text(note), soft_wrap=True)
     files = run_shown(reproduction, console)
-    records = reproduction.folders.store().load()
-    for name in reproduction.tables:
-        console.print(fauc_table(records.values(), name))
+    records = list(reproduction.folders.store().load().values())
+    for summary in summarise_all(records, own_methods(reproduction.own)):
+        if summary.table in reproduction.tables and summary.track in reproduction.tracks:
+            console.print(summary_table(summary))
     terminal.print_files(console, out, [str(file.relative_to(out)) for file in files])
+
+
+def user_table(
+    data: Path, label: str | None, sensitive: str | None, positive: str | None, drop: Sequence[str] | None
+) -> "UserTable":
+    """Return the user's table of the options."""
+    from fairfrontier._cli.table import positive_label
+    from fairfrontier.benchmark import UserTable
+    from fairfrontier.benchmark._user_table import label_values
+
+    for option, value in (("--label", label), ("--sensitive", sensitive)):
+        if value is None:
+            raise InvalidInputError(f"{option} must be given with --data: the column of the file; got none")
+    found = label_values(data, label or "")
+    if positive is None and len(found) == 2:
+        (_, positive), guess = positive_label(found, label or "", None)
+        if guess:
+            terminal.make_console().print(Text(guess), soft_wrap=True)
+    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()))
+
+
+def prepared_notes(data: "UserTable") -> tuple[str, ...]:
+    """Return what was left out or changed in a user's table."""
+    from fairfrontier.benchmark._user_table import prepare_table
+
+    return prepare_table(data).notes
+
+
+def _settings(quick: bool, grid: str) -> str:
+    """Return the name of the sizes of a run."""
+    one_of(grid, ("ours", "paper"), parameter="--grid")
+    if quick and grid == "paper":
+        raise InvalidInputError("--grid paper must be run in full; got --quick as well: leave one of them out")
+    return "quick" if quick else "paper-grids" if grid == "paper" else "full"
 
 
 def _words(given: Sequence[str] | None) -> tuple[str, ...]:
@@ -67,7 +113,7 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...]:
 
 def run_shown(reproduction: "Reproduction", console: Console) -> list[Path]:
     """Run a reproduction and show how it goes: a live display on a terminal, one line per cell elsewhere."""
-    from fairfrontier.benchmark import Listener, reproduce
+    from fairfrontier.benchmark import Listener, own_methods, reproduce, summarise_table
     from fairfrontier.benchmark._runner import unfinished
 
     cells = reproduction.cells()
@@ -78,13 +124,14 @@ def run_shown(reproduction: "Reproduction", console: Console) -> list[Path]:
         return reproduce(reproduction, Listener(lines.on_record))
     progress = Progress(*_PARTS, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn(), console=console)
     bar = progress.add_task("Reproducing", total=len(left))
-    known = reproduction.folders.store().load()
+    known, own = reproduction.folders.store().load(), own_methods(reproduction.own)
     with Live(progress, console=console, refresh_per_second=2) as live:
 
         def on_record(record: "Record") -> None:
             progress.advance(bar)
             known[record.cell] = record
-            live.update(Group(fauc_table(known.values(), record.table), progress))
+            summary = summarise_table(known.values(), record.table, record.track, own)
+            live.update(Group(summary_table(summary), progress))
 
         def on_step(text: str) -> None:
             progress.update(bar, description=text)
@@ -103,18 +150,20 @@ class _Lines:
         passed = time.monotonic() - self._start
         left = passed / self._done * (self._total - self._done)
         figure = record.status if record.fauc is None else f"FAUC {record.fauc:.4f}"
-        what = f"{record.table} {record.task} split {record.split} {record.method}: {figure}"
+        what = f"{record.table} {record.track} {record.task} split {record.split} {record.method}: {figure}"
         line = f"{self._done}/{self._total}  {passed:.0f} s, about {left:.0f} s left  {what}  {record.reason}"
         self._console.print(Text(line.rstrip()), soft_wrap=True)
 
 
-def fauc_table(records: Iterable["Record"], name: str) -> Table:
-    """Return the table of FAUC so far: means over the splits that are done."""
-    from fairfrontier.benchmark._paper_tables import AWARE, TITLES, column_title, short
-    from fairfrontier.benchmark._summary import summarise_table
+def summary_table(summary: "TableSummary") -> Table:
+    """Return the table of delivered FAUC so far: of means over the splits that are done."""
+    from fairfrontier.benchmark._paper_tables import AWARE, column_title, short, table_title
+    from fairfrontier.benchmark._summary import DELIVERED
 
-    summary = summarise_table(records, name)
-    table = Table(title=f"FAUC so far: {TITLES[name]}", title_justify="left", title_style="bold", box=None)
+    # The table of several attributes evaluates stacks for attributes that they were not chosen for.
+    figure = "fauc" if summary.table == "multi" else DELIVERED
+    name = "FAUC" if figure == "fauc" else "Delivered FAUC"
+    table = Table(title=f"{name} so far: {table_title(summary)}", title_justify="left", title_style="bold", box=None)
     table.add_column("method")
     for task in summary.tasks:
         table.add_column(column_title(task), justify="right")
@@ -122,9 +171,9 @@ def fauc_table(records: Iterable["Record"], name: str) -> Table:
         cells = [Text(method.title + (f" {AWARE}" if method.aware else ""))]
         for task in summary.tasks:
             entry = summary.entry(method, task)
-            found = entry.estimate()
+            found = entry.estimate(figure)
             missing = "failed" if entry.failed else "–" if not entry.applies else ""
-            best = summary.best(task, aware=method.aware) == method.key
+            best = summary.best(task, aware=method.aware, figure=figure) == method.key
             cells.append(Text(missing if found is None else short(found.mean), style="bold" if best else ""))
         table.add_row(*cells)
     return table

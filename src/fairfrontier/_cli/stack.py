@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from fairfrontier._cli.audit import OUTPUTS, settings_of, trail, write_results
+from fairfrontier._cli.audit import settings_of, trail
 from fairfrontier._cli.options import AuditOptions, check_seed
 from fairfrontier._cli.table import open_audit
 from fairfrontier._csv import to_csv
@@ -15,10 +15,14 @@ from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, summarise
 from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory
-from fairfrontier.report._stack import FittedStack, family_name, fit_on_part
+from fairfrontier.report._files import output_names, write_results
+from fairfrontier.report._stack import FittedStack, fit_on_part
+from fairfrontier.report._summarise import family_name
 from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
 
-STACK_OUTPUTS = (*OUTPUTS, "weights.csv", "model.skops")
+# What the summary says of a selection, beside what was delivered.
+_SELECTED = ("asked", "estimated", "promised", "confidence", "procedure", "given_up")
+STACK_OUTPUTS = (*output_names(), "weights.csv", "model.skops")
 
 
 def run_stack(
@@ -26,6 +30,7 @@ def run_stack(
     *,
     tau: float | None = None,
     min_fairness: float | None = None,
+    confidence: float | None = None,
     test_size: float = 0.5,
     seed: int = 0,
     progress: Any = None,
@@ -37,7 +42,9 @@ def run_stack(
     options : AuditOptions
         What to read and how to evaluate it.
     tau, min_fairness : float, optional
-        The operating point: the largest score bias, or the least fairness in cross-validation; neither: best FAUC.
+        The operating point: the largest score bias, or the least fairness of decisions; neither: best FAUC.
+    confidence : float, optional
+        With which the least fairness is promised, on rows that are set aside for it.
     test_size : float
         Share of the rows that is held out.
     seed : int
@@ -54,12 +61,15 @@ def run_stack(
             raise InvalidInputError("--tau and --min-fairness both choose the operating point: give one of them")
     with threadpool_limits(limits=1):
         table = open_audit(options, progress)
+        if table.rescaled:
+            raise InvalidInputError("--scores of a stack must be in [0, 1]: turn them into probabilities first")
         settings = settings_of(options, table, weight)
         fitted = fit_on_part(
             table.chunks,
             settings,
             tau=tau,
             min_fairness=min_fairness,
+            confidence=confidence if min_fairness is not None else None,
             test_size=test_size,
             seed=seed,
             n_rows=table.n_rows,
@@ -99,7 +109,7 @@ def _choice(tau: float | None, min_fairness: float | None) -> str:
     if tau is not None:
         return f"largest score bias {tau:g}"
     if min_fairness is not None:
-        return f"least fairness {min_fairness:g} in cross-validation"
+        return f"fairness {min_fairness:g} was asked for"
     return "the best FAUC in cross-validation"
 
 
@@ -107,9 +117,10 @@ def _stack_summary(
     fitted: FittedStack, settings: Settings, choice: str, bounds: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Return the summary of a stack on rows that it has not seen."""
+    shown = f" and shown to be fair on {fitted.n_calibration:,} more" if fitted.n_calibration else ""
     note = (
-        f"The stack was fitted on {fitted.n_fit:,} rows; all figures are for the other {fitted.base.n_rows:,}. "
-        f"Its operating point was chosen without them: {choice}."
+        f"The stack was fitted on {fitted.n_fit:,} rows{shown}; all figures are for the other "
+        f"{fitted.base.n_rows:,}. Its operating point was chosen without them: {choice}."
     )
     summary = summarise(
         fitted.base,
@@ -125,24 +136,41 @@ def _stack_summary(
 
 def _operating(summary: dict[str, Any], fitted: FittedStack) -> dict[str, Any]:
     i = len(fitted.base.points)
-    return {
+    chosen = fitted.model.selection_
+    selected = {} if chosen is None else {name: getattr(chosen, name) for name in _SELECTED}
+    return selected | {
         "name": summary["models"]["names"][i],
         "fairness": summary["models"]["fairness"][i],
         "accuracy": summary["models"]["accuracy"][i],
         "alpha": float(fitted.model.alpha_),
         "rows_fitted": fitted.n_fit,
+        "rows_calibrated": fitted.n_calibration,
     }
 
 
 def _stack_words(summary: dict[str, Any]) -> list[Piece]:
     operating = summary["operating"]
     return [
-        text("The fair stack has accuracy "),
+        text(f"The fair stack has {summary['words']['accuracy']} "),
         figure(accuracy(operating["accuracy"])),
         text(" at fairness "),
         figure(level(operating["fairness"])),
         text(f" on {summary['n_rows']:,} rows that it has not seen. "),
+        *_selection_words(operating),
     ]
+
+
+def _selection_words(operating: dict[str, Any]) -> list[Piece]:
+    """Return asked, promised and delivered side by side."""
+    if operating.get("asked") is None:
+        return []
+    if operating["promised"] is None:
+        known = [text(", estimated "), figure(level(operating["estimated"]))]
+    else:
+        sure = f" with confidence {operating['confidence']:g} on {operating['rows_calibrated']:,} rows"
+        known = [text(", promised "), figure(level(operating["promised"])), text(sure)]
+    asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
+    return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(". ")]
 
 
 def write_stack(summary: dict[str, Any], fitted: FittedStack, folder: Path) -> None:

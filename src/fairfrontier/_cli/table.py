@@ -1,45 +1,40 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
-import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.columns import ScoreColumns, check_column, check_numbers, score_columns, shown
-from fairfrontier._cli.options import AuditOptions, parse_bands
-from fairfrontier._cli.survey import NO_ROW, Survey, Surveyor, as_text, label_text
-from fairfrontier._rows import Rows
+from fairfrontier._cli.columns import ScoreColumns, check_column, check_numbers, in_known_order, score_columns, shown
+from fairfrontier._cli.options import AuditOptions, parse_bands, parse_thresholds
+from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.chunks._tables import TableFile, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.report._prepare import (
+    NO_ROW,
+    Banded,
+    Prepared,
+    Survey,
+    Surveyor,
+    label_text,
+    on_one_scale,
+    threshold_words,
+)
 
 # A column with more values than this is a measurement, such as an age, and not a set of groups.
 MAX_GROUPS = 50
-# The group of rows that lack a value, where they are one.
-UNKNOWN = "(missing)"
 # Up to this many scores are kept in double precision; more are kept in single, on their side of the threshold.
 MOST_DOUBLE = 2**24
 # Scores that are read at once on their way into memory.
 _PIECE = 2**20
 # Scores that rounding has put a hair outside [0, 1].
 SLACK = 1e-6
-# What people call the outcome that is wanted, and its opposite.
-_POSITIVE = re.compile(
-    "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|"
-    "success|successful|(re)?paid|promoted|eligible|won"
-)
-_NEGATIVE = re.compile(
-    "false|no|n|denied|deny|rejected|reject|refused|not hired|bad|default(ed)?|negative|fail(ed)?|unsuccessful|"
-    "charged off|ineligible|lost"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +53,12 @@ class AuditTable:
         The negative and the positive label as they stand in the file; empty for regression.
     groups : dict of str to list of str
         The groups of each attribute.
-    decisions : bool
-        Whether all scores are 0 and 1.
+    threshold : float
+        What the scores are compared with.
+    rule : str
+        What makes a decision of a score, in words.
+    rescaled : bool
+        Whether the scores are others than in the file, because models have thresholds of their own.
     notes : tuple of str
         What was guessed, and what was left out.
     """
@@ -70,38 +69,23 @@ class AuditTable:
     in_memory: bool
     labels: tuple[str, str]
     groups: dict[str, list[str]]
-    decisions: bool
+    threshold: float
+    rule: str
+    rescaled: bool
     notes: tuple[str, ...]
 
 
 def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     """Open the file of an audit, look at its rows once, and prepare them."""
     table = open_file(options.file, delimiter=options.delimiter, encoding=options.encoding)
-    if options.label is not None:
-        check_column(table, options.label, option="--label")
-    bands = _bands(table, options)
-    sensitive = tuple(bands)
-    if options.label is not None and options.regression:
-        check_numbers(table, options.label, option="--label")
-    named = [name for name in (*sensitive, options.label) if name is not None]
-    columns = score_columns(table, options.scores, set(named))
-    raw = file_chunks(
-        table,
-        label=options.label,
-        sensitive=sensitive,
-        scores=columns.names,
-        # Into memory all at once or, where their number is unknown, in small pieces that take each other's place.
-        chunk_rows=options.chunk_rows or table.n_rows or max(1, _PIECE // len(columns.names)),
-        text=[name for name in named if not bands.get(name) and not _is_target(name, options)],
-        numbers=[name for name in named if bands.get(name) or _is_target(name, options)],
-    )
+    raw, columns = _raw_rows(table, options)
     raw.progress = progress
-    if any(bands.values()):
-        raw = raw.map(_Banded({name: limits for name, limits in bands.items() if limits}))
     in_memory = options.chunk_rows is None
     if in_memory:
-        threshold = None if options.regression else options.decision_threshold
-        raw = whole(gathered(raw, n_rows=table.n_rows, threshold=threshold, most_double=MOST_DOUBLE))
+        general, of_model = parse_thresholds(options.threshold)
+        common = (general or (0.5,))[0] if not options.regression and len(general) < 2 and not of_model else None
+        single = MOST_DOUBLE if common is not None or options.regression else None
+        raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=single))
     survey = raw.sum(Surveyor(options.label, options.regression))
     _check_survey(survey, options)
     kept, columns = _kept(survey, columns, options)
@@ -109,29 +93,81 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     if options.label is not None and not options.regression:
         labels, guess = positive_label(sorted(survey.labels), options.label, options.positive)
     unit = not options.regression and options.label is not None
-    clipped = tuple(i for i in kept if unit and (survey.low[i] < 0 or survey.high[i] > 1))
+    low, high = survey.low[list(kept)], survey.high[list(kept)]
+    hair = unit & ((low < 0) | (high > 1)) & (low >= -SLACK) & (high <= 1 + SLACK)
     names = tuple(raw.names[i] for i in kept)
-    prepared = _Prepared(labels[1], options.regression, kept, clipped, names, options.missing)
-    chunks = raw.map(prepared, names)
-    notes = [
-        *table.notes,
-        *filter(None, [guess]),
-        *_column_notes(columns, names),
-        *_missing_notes(survey, kept, options),
-    ]
+    clipped = tuple(np.array(kept)[hair].tolist())
+    chunks = raw.map(Prepared(labels[1], options.regression, kept, clipped, names, options.missing), names)
+    notes = [*table.notes, *filter(None, [guess]), *_column_notes(columns, names)]
+    notes += [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
     if in_memory:
         chunks = whole(gathered(chunks))
     n_rows = survey.n_rows if options.missing != "drop" else chunks.sum(len)
     if n_rows < survey.n_rows:
         notes.append(f"{survey.n_rows - n_rows:,} of {survey.n_rows:,} rows were left out because they lack a value.")
     groups = {name: sorted(values) for name, values in survey.groups.items()}
-    decisions = bool(survey.only_01[list(kept)].all())
-    return AuditTable(chunks, n_rows, survey.n_rows, in_memory, labels, groups, decisions, tuple(notes))
+    scaled, threshold, rule = chunks, 0.5, ""
+    if not options.regression:
+        limits, rule = _limits(options, chunks, survey.only_01[list(kept)], in_memory)
+        ranges = (np.where(hair, 0.0, low), np.where(hair, 1.0, high)) if options.label is not None else None
+        scaled, threshold = on_one_scale(chunks, limits, ranges, accuracy=options.accuracy)
+    rescaled = scaled is not chunks
+    if rescaled and in_memory:
+        scaled = whole(gathered(scaled))
+    return AuditTable(scaled, n_rows, survey.n_rows, in_memory, labels, groups, threshold, rule, rescaled, tuple(notes))
 
 
-def _is_target(name: str, options: AuditOptions) -> bool:
-    """Tell whether a column is the label of a regression."""
-    return options.regression and name == options.label
+def _raw_rows(table: TableFile, options: AuditOptions) -> tuple[StreamedChunks, ScoreColumns]:
+    """Return the rows as they stand in the file, numbers put into bands, and which columns may be scores."""
+    for name, option in ((options.label, "--label"), (options.sample_weight, "--sample-weight")):
+        if name is not None:
+            check_column(table, name, option=option)
+    bands = _bands(table, options)
+    numbers = [name for name, limits in bands.items() if limits]
+    if options.sample_weight is not None:
+        check_numbers(table, options.sample_weight, option="--sample-weight")
+        numbers.append(options.sample_weight)
+    if options.label is not None and options.regression:
+        check_numbers(table, options.label, option="--label")
+        numbers.append(options.label)
+    named = [name for name in (*bands, options.label, options.sample_weight) if name is not None]
+    columns = score_columns(table, options.scores, set(named), positive=options.positive)
+    raw = file_chunks(
+        table,
+        label=options.label,
+        sensitive=tuple(bands),
+        scores=columns.names,
+        sample_weight=options.sample_weight,
+        # Into memory all at once or, where their number is unknown, in small pieces that take each other's place.
+        chunk_rows=options.chunk_rows or table.n_rows or max(1, _PIECE // len(columns.names)),
+        text=[name for name in named if name not in numbers],
+        numbers=numbers,
+        decisions=columns.decisions,
+    )
+    limits = {name: limits for name, limits in bands.items() if limits}
+    return (raw.map(Banded(limits)) if limits else raw), columns
+
+
+def _limits(
+    options: AuditOptions, chunks: StreamedChunks, only_01: NDArray[np.bool_], in_memory: bool
+) -> tuple[dict[str, tuple[float, ...]], str]:
+    """Return the thresholds of every model, and what they make of scores, in words."""
+    general, of_model = parse_thresholds(options.threshold)
+    for name in of_model:
+        one_of(name, chunks.names, parameter="--threshold")
+    if options.label is not None or general:
+        limits = {name: of_model.get(name, general or (0.5,)) for name in chunks.names}
+        return limits, threshold_words(limits)
+    rest = [name for name, binary in zip(chunks.names, only_01, strict=True) if not binary and name not in of_model]
+    if rest and not in_memory:
+        raise InvalidInputError("--threshold must be given with --chunk-rows: the median needs all scores in memory")
+    limits = {name: of_model.get(name, (0.5,)) for name in chunks.names}
+    if not rest:
+        return limits, "decision 1" if not of_model else threshold_words(limits)
+    scores = gathered(chunks).scores
+    limits |= {name: (float(np.median(scores[:, chunks.names.index(name)])),) for name in rest}
+    words = "a score above the median of all rows (the scoring rate)"
+    return limits, words if not of_model else threshold_words(limits)
 
 
 def _bands(table: TableFile, options: AuditOptions) -> dict[str, tuple[float, ...]]:
@@ -146,39 +182,6 @@ def _bands(table: TableFile, options: AuditOptions) -> dict[str, tuple[float, ..
             check_numbers(table, name, option="--sensitive")
         bands[name] = limits
     return bands
-
-
-@dataclass(frozen=True)
-class _Banded:
-    """The step that puts numbers, such as ages, into bands."""
-
-    limits: Mapping[str, tuple[float, ...]]
-
-    def __call__(self, rows: Rows) -> Rows:
-        sensitive = dict(rows.sensitive)
-        for name, limits in self.limits.items():
-            values = np.array([np.nan if v is None else v for v in sensitive[name]], dtype=np.float64)
-            texts = np.array([*band_names(limits), None], dtype=object)
-            band = np.where(np.isnan(values), len(limits) + 1, np.searchsorted(limits, values, side="right"))
-            sensitive[name] = texts[band]
-        return replace(rows, sensitive=sensitive)
-
-
-def band_names(limits: tuple[float, ...]) -> list[str]:
-    """Return names for the bands between limits.
-
-    Examples
-    --------
-    >>> band_names((18.0, 40.0))
-    ['under 18', '18 to under 40', '40 or more']
-    """
-    between = [f"{low:g} to under {high:g}" for low, high in pairwise(limits)]
-    return [f"under {limits[0]:g}", *between, f"{limits[-1]:g} or more"]
-
-
-def _missing_notes(survey: Survey, kept: tuple[int, ...], options: AuditOptions) -> list[str]:
-    """Say how many labels and groups are missing, where that is allowed."""
-    return [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
 
 
 def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None = None) -> TableFile:
@@ -241,6 +244,7 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not kept:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:4])
         raise InvalidInputError(f"no column of {options.file.name} can be scores ({why}): name them with --scores")
+    general, of_model = parse_thresholds(options.threshold)
     for i in kept:
         name = columns.names[i]
         if survey.no_score[i] < NO_ROW and options.missing != "drop":
@@ -248,18 +252,22 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
                 f"scores {name!r} must have no missing or infinite value; row {survey.no_score[i] + 1} has one: pass "
                 "--missing drop, or leave this model out with --scores"
             )
-        if unit and not inside[i]:
+        if unit and not inside[i] and not (general or name in of_model):
             raise InvalidInputError(
                 f"scores {name!r} must be in [0, 1]; got {survey.low[i]:g} to {survey.high[i]:g}: turn them into "
-                "probabilities first"
+                f"probabilities first, or say what selects, such as --threshold {name}={survey.high[i]:g}"
             )
     return tuple(kept), replace(columns, left_out=left_out)
 
 
 def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
-    """Say which columns were taken as models, and which were not and why."""
+    """Say which columns were taken as models, and which were not and why; and what words were read as decisions."""
     if columns.named:
-        return []
+        words = {
+            words: [name for name in columns.decisions if columns.decisions[name] == words]
+            for words in columns.decisions.values()
+        }
+        return [f"Decision 1 is {yes!r} and decision 0 {no!r} in {shown(names)}." for (no, yes), names in words.items()]
     notes = [f"No --scores were named, so these columns were taken as models: {shown(names, 12)}."]
     by_reason: dict[str, list[str]] = {}
     for name, reason in columns.left_out.items():
@@ -277,18 +285,16 @@ def positive_label(values: list[str], name: str, positive: str | None) -> tuple[
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )
-    first, second = sorted(values, key=_as_number) if all(map(_is_number, values)) else sorted(values)
+    first, second = sorted(values, key=float) if all(map(_is_number, values)) else sorted(values)
     if positive is not None:
         if label_text(positive) not in (first, second):
             raise InvalidInputError(f"--positive must be one of {first!r} and {second!r}; got {positive!r}")
         return ((first, second) if label_text(positive) == second else (second, first)), ""
     if (first, second) in (("0", "1"), ("-1", "1"), ("false", "true")):
         return (first, second), ""
-    for one, other in ((first, second), (second, first)):
-        words = [text.lower().replace("_", " ") for text in (one, other)]
-        bad, good = ([pattern.fullmatch(word) is not None for word in words] for pattern in (_NEGATIVE, _POSITIVE))
-        if (bad[0] and not bad[1]) or (good[1] and not good[0]):
-            return (one, other), f"The positive label is taken to be {other!r}, by its name."
+    known = in_known_order(first, second)
+    if known is not None:
+        return known, f"The positive label is taken to be {known[1]!r}, by its name."
     return (first, second), (
         f"The positive label is a guess: {second!r}, the second in sorted order. Say which one it is with --positive."
     )
@@ -300,45 +306,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _as_number(text: str) -> float:
-    return float(text)
-
-
-@dataclass(frozen=True, eq=False)
-class _Prepared:
-    """The step from rows as they stand in the file to labels, groups as text and checked scores."""
-
-    positive: str
-    regression: bool
-    kept: tuple[int, ...]
-    clipped: tuple[int, ...]
-    names: tuple[str, ...]
-    missing: str
-
-    def __call__(self, rows: Rows) -> Rows:
-        known = np.ones(len(rows), dtype=bool)
-        y: NDArray[Any] | None = None
-        if rows.y is not None and self.regression:
-            y = np.asarray(rows.y, dtype=np.float64)
-            known &= np.isfinite(y)
-        elif rows.y is not None:
-            texts, codes = as_text(np.asarray(rows.y), is_label=True)
-            y = codes == (texts.index(self.positive) if self.positive in texts else -2)
-            known &= codes >= 0
-        sensitive = {}
-        for name, values in rows.sensitive.items():
-            texts, codes = as_text(values)
-            sensitive[name] = np.array([*texts, UNKNOWN], dtype=object)[codes]
-            known &= (codes >= 0) | (self.missing == "group")
-        scores = rows.scores
-        if self.clipped:  # rounding has put a score a hair outside; the survey has refused all others
-            scores = scores.copy(order="A")
-            scores[:, list(self.clipped)] = np.clip(scores[:, list(self.clipped)], 0.0, 1.0)
-        if len(self.kept) < scores.shape[1]:
-            scores = scores[:, list(self.kept)]
-        if self.missing == "drop":
-            known &= np.isfinite(scores).all(axis=1)
-        prepared = replace(rows, y=y, sensitive=sensitive, scores=scores, names=self.names)
-        return prepared if known.all() else prepared.take(np.flatnonzero(known))

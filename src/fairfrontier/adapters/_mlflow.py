@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairfrontier._csv import to_csv
+from fairfrontier._csv import FRONTIER_COLUMNS, POINT_COLUMNS, family_of, to_csv
 from fairfrontier._extras import require
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
@@ -148,9 +148,9 @@ def _read(path: Path) -> str:
 
 def _points_csv(points: TradeoffPoints, curve: TAFCurve) -> str:
     optimal = set(curve.support.tolist())
-    header = ["model", "fairness", "accuracy", "pareto_optimal", *(f"rate[{name}]" for name in points.sets.names)]
+    header = [*POINT_COLUMNS, *(f"rate[{name}]" for name in points.sets.names)]
     rows = (
-        [name, points.fairness[i], points.accuracy[i], i in optimal, *points.rates[i]]
+        [name, family_of(name), points.fairness[i], points.accuracy[i], i in optimal, *points.rates[i]]
         for i, name in enumerate(points.names)
     )
     return to_csv(header, rows)
@@ -159,7 +159,12 @@ def _points_csv(points: TradeoffPoints, curve: TAFCurve) -> str:
 def _frontier_csv(points: TradeoffPoints, curve: TAFCurve) -> str:
     # A knot of the signed hull is a mixture of models and has no name.
     names = [points.names[i] for i in curve.support] if curve.mixture is None else [None] * len(curve.fairness)
-    return to_csv(["fairness", "accuracy", "model"], list(zip(curve.fairness, curve.accuracy, names, strict=True)))
+    kind = "signed" if curve.mixture is not None else "hull" if curve.linear else "step"
+    rows = [
+        [kind, f, a, name, None if name is None else family_of(name)]
+        for f, a, name in zip(curve.fairness, curve.accuracy, names, strict=True)
+    ]
+    return to_csv(FRONTIER_COLUMNS, rows)
 
 
 def _stack_params(model: Any) -> dict[str, Any]:

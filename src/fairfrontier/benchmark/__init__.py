@@ -1,22 +1,30 @@
 """Benchmark: the paper's tables and figures, reproduced cell by cell.
 
-A *cell* is one method on one task and one split, in one table; its *record* keeps all figures and the points behind
-them. `reproduce` runs all cells that have no record yet; `run_cell` runs one.
+A *cell* is one method on one task, one split and one track, in one table; its *record* keeps all figures and the
+points behind them. `reproduce` runs all cells that have no record yet; `run_cell` runs one. A user's table takes the
+place of the paper's tasks (`UserTable`), and a user's learner is one more row (`own_methods`).
 """
 
+from fairfrontier.benchmark._delivered import LEVELS, DeliveredFrontier, Delivery, delivered_frontier, delivery_of
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import honest_fauc, run_cell
-from fairfrontier.benchmark._methods import METHODS, Evaluated, Method, TaskData
-from fairfrontier.benchmark._records import Cell, Record, RecordStore, read_collection
+from fairfrontier.benchmark._methods import METHODS
+from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._records import TRACKS, Cell, Record, RecordStore, read_collection
 from fairfrontier.benchmark._reproduce import Reproduction, reproduce
 from fairfrontier.benchmark._run_settings import SETTINGS, RunSettings
 from fairfrontier.benchmark._runner import Listener
 from fairfrontier.benchmark._summary import TableSummary, summarise_table
+from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData
 from fairfrontier.benchmark._tasks import TASKS, Problem, SplitRows, Task, load_problem, split_rows
+from fairfrontier.benchmark._user_table import UserTable
 
 __all__ = [
     "Cell",
+    "DeliveredFrontier",
+    "Delivery",
     "Evaluated",
+    "LEVELS",
     "Listener",
     "METHODS",
     "Method",
@@ -29,11 +37,16 @@ __all__ = [
     "SplitData",
     "SplitRows",
     "TASKS",
+    "TRACKS",
     "TableSummary",
     "Task",
     "TaskData",
+    "UserTable",
+    "delivered_frontier",
+    "delivery_of",
     "honest_fauc",
     "load_problem",
+    "own_methods",
     "read_collection",
     "reproduce",
     "run_cell",

@@ -6,15 +6,17 @@ accuracy are then measured on test rows. A point of the curve is the mean over s
 accuracy, as in the literature (mean accuracy at mean gap for each tolerance).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._records import Record
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
-from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.identify._points import TradeoffPoints, points_from_rates
+from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import StepWeight, Weight
 
@@ -155,6 +157,29 @@ def deliver(shares: FloatArray, test: TradeoffPoints, levels: FloatArray = LEVEL
     # Expected decisions are linear in the mixture, and so are rates and accuracy.
     bias = test.sets.largest_gap(shares @ rates)
     return Delivery(np.asarray(levels, dtype=np.float64), bias, shares @ accuracy, float(test.accuracy[-1]))
+
+
+def delivery_of(record: Record) -> Delivery | None:
+    """Return what a record's method delivered; None where nothing could be chosen without test rows.
+
+    Records of version 0.1 have the candidates on ensemble and test rows only; the choice follows from them.
+    """
+    if record.delivered:
+        bias, accuracy = (np.asarray(record.delivered[name], dtype=np.float64) for name in ("bias", "accuracy"))
+        return Delivery(LEVELS, bias, accuracy, float(record.points["accuracy"][-1]))
+    if not record.chosen:
+        return None
+    chosen, test = (_one_contrast(columns) for columns in (record.chosen, record.points))
+    return deliver(choose_mixtures(chosen), test)
+
+
+def _one_contrast(columns: Mapping[str, Sequence[float]]) -> TradeoffPoints:
+    """Return candidates with given signed biases and accuracies; the rates behind a bias do not matter."""
+    bias = np.asarray(columns["bias"], dtype=np.float64)
+    sets = RowSets(("first", "second"), ((0, 1),), ("attribute",))
+    rates = np.column_stack([0.5 + bias / 2.0, 0.5 - bias / 2.0])
+    names = tuple(f"candidate_{j:02d}" for j in range(len(bias)))
+    return points_from_rates(rates, sets, np.asarray(columns["accuracy"], dtype=np.float64), names)
 
 
 def delivered_frontier(deliveries: Sequence[Delivery]) -> DeliveredFrontier:

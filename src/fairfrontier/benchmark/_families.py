@@ -13,28 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
+from fairfrontier._disk import write_atomically
 from fairfrontier._validation import FloatArray
-from fairfrontier.benchmark._records import write_atomically
+from fairfrontier.benchmark._records import BLIND, IN_X
 from fairfrontier.benchmark._run_settings import RunSettings
-from fairfrontier.benchmark._tasks import Problem, SplitRows, load_problem, seed_of, split_rows
+from fairfrontier.benchmark._tasks import Problem, SplitRows, load_problem, seed_of, split_rows, subset
+from fairfrontier.benchmark._user_table import UserTable, prepare_table
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import (
     FAGTB,
+    FCSC,
     AdversarialDebiasing,
     FittedModels,
+    KernelFair,
     MinipatchTrees,
     MinipatchTreesRegressor,
     ModelFamily,
     Reductions,
     classifier_zoo,
+    fit_group_models,
     fit_models,
     forest_trees,
     regressor_zoo,
 )
 
 SHARED = ("minipatch", "forest", "zoo")
+# The fair learners of the paper are parts of the kitchen sink; the others are rows alone.
 FAIR = ("adversarial", "fagtb", "reductions")
-GROUPS = "groups"
+RIVALS = ("reductions_boosted", "fcsc", "kernel")
+# Models of the attribute for our stacks, and one for methods that infer groups.
+ATTRIBUTE, GROUPS = "attribute", "groups"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +80,8 @@ class SplitData:
         Where predictions are kept; None: only in memory.
     on_train : callable, optional
         Called with a text before a family is trained.
+    table : UserTable, optional
+        The user's table that `dataset` names; None: one of the package's data sets.
     """
 
     def __init__(
@@ -81,32 +91,47 @@ class SplitData:
         settings: RunSettings,
         folder: Path | None = None,
         on_train: Callable[[str], None] | None = None,
+        table: UserTable | None = None,
     ) -> None:
         self.dataset, self.split, self.settings = dataset, split, settings
-        self.problem: Problem = load_problem(dataset, settings.max_rows)
+        self.problem: Problem = (
+            load_problem(dataset, settings.max_rows)
+            if table is None
+            else subset(prepare_table(table).problem, dataset, settings.max_rows)
+        )
         self.rows: SplitRows = split_rows(self.problem, dataset, split)
         self._folder = folder
         self._on_train = on_train
         self._loaded: dict[str, FamilyPredictions] = {}
 
-    def family(self, name: str, attribute: str = "", fairness: str = "") -> FamilyPredictions:
+    def features(self, attribute: str, track: str = IN_X) -> FloatArray:
+        """Return the features (n, d) of a track: on the blind one without those that hold the attribute."""
+        return self.problem.X_without[attribute] if track == BLIND else self.problem.X
+
+    def family(self, name: str, attribute: str = "", fairness: str = "", track: str = IN_X) -> FamilyPredictions:
         """Return the predictions of a family; fair learners have one grid for each attribute and measure.
 
         Parameters
         ----------
         name : str
-            "minipatch", "forest", "zoo", "adversarial", "fagtb", "reductions" or "groups".
+            One of `SHARED`, `FAIR`, `RIVALS`, "attribute" (models of the attribute) or "groups".
         attribute, fairness : str
             The attribute and the measure that fair learners are trained for.
+        track : str
+            "in-x" or "blind".
         """
-        key = family_key(name, attribute, fairness)
+        key = family_key(name, attribute, fairness, track)
+        return self.kept(key, lambda: self._train(name, attribute, fairness, track))
+
+    def kept(self, key: str, make: Callable[[], FamilyPredictions]) -> FamilyPredictions:
+        """Return the predictions of a key: those in memory or on the disk, or else those that `make` returns."""
         if key not in self._loaded:
             path = None if self._folder is None else self._path(key)
             found = None if path is None else read_predictions(path)
             if found is None:
                 if self._on_train is not None:
                     self._on_train(f"{self.dataset} split {self.split}: training {key}")
-                found = self._train(name, attribute, fairness)
+                found = make()
                 if path is not None:
                     write_predictions(path, found)
             self._loaded[key] = found
@@ -117,23 +142,16 @@ class SplitData:
             raise InvalidInputError("folder must be given to keep predictions; got None")
         return self._folder / self.settings.name / self.dataset / f"split_{self.split:02d}" / f"{key}.npz"
 
-    def _train(self, name: str, attribute: str, fairness: str) -> FamilyPredictions:
+    def _train(self, name: str, attribute: str, fairness: str, track: str) -> FamilyPredictions:
         start = time.process_time()
-        X, y, train = self.problem.X, self.problem.y, self.rows.train
-        seed = seed_of(self.dataset, self.split, family_key(name, attribute, fairness))
-        if name == GROUPS:
-            X = self.problem.X_without[attribute]
-            family: ModelFamily = _group_model(X[train], self.problem.attributes[attribute][train], seed)
-        elif name in FAIR:
-            learner = _fair_learner(name, fairness, self.settings, seed)
-            family = learner.fit_grid(
-                X[train],
-                y[train].astype(int),
-                sensitive_features=self.problem.attributes[attribute][train],
-                values=learner.default_values(self.settings.values),
-            )
-        else:
+        y, train = self.problem.y, self.rows.train
+        X = self.features(attribute, BLIND if name == GROUPS else track)
+        seed = seed_of(self.dataset, self.split, family_key(name, attribute, fairness, track))
+        if name in SHARED:
             family = _shared_family(name, X[train], y[train], self.problem.regression, self.settings, seed)
+        else:
+            group = self.problem.attributes[attribute][train]
+            family = _family_of_groups(name, X[train], y[train], {attribute: group}, fairness, self.settings, seed)
         ensemble, test = (
             np.asfortranarray(family.predict_matrix(X[rows]), dtype=np.float32)
             for rows in (self.rows.ensemble, self.rows.test)
@@ -141,21 +159,41 @@ class SplitData:
         return FamilyPredictions(tuple(family.names), ensemble, test, time.process_time() - start)
 
 
-def family_key(name: str, attribute: str = "", fairness: str = "") -> str:
-    """Return the file name of a family: the shared ones do not depend on attribute and measure.
+def family_key(name: str, attribute: str = "", fairness: str = "", track: str = IN_X) -> str:
+    """Return the file name of a family: with the attribute in X the shared ones depend on nothing else.
 
     Examples
     --------
     >>> family_key("forest", "race", "demographic_parity"), family_key("fagtb", "race", "demographic_parity")
     ('forest', 'fagtb-race-demographic_parity')
+    >>> family_key("forest", "race", "demographic_parity", "blind")
+    'forest-race-blind'
     """
+    end = f"-{BLIND}" if track == BLIND else ""
     if name in SHARED:
-        return name
+        return f"{name}-{attribute}{end}" if end else name
     if name == GROUPS:
         return f"{name}-{attribute}"
-    if name in FAIR:
-        return f"{name}-{attribute}-{fairness}"
-    raise InvalidInputError(f"name must be one of {', '.join((*SHARED, *FAIR, GROUPS))}; got {name!r}")
+    if name in (*FAIR, *RIVALS, ATTRIBUTE):
+        return f"{name}-{attribute}-{fairness}{end}"
+    raise InvalidInputError(
+        f"name must be one of {', '.join((*SHARED, *FAIR, *RIVALS, ATTRIBUTE, GROUPS))}; got {name!r}"
+    )
+
+
+def _family_of_groups(
+    name: str, X: FloatArray, y: FloatArray, groups: dict[str, Any], fairness: str, settings: RunSettings, seed: int
+) -> ModelFamily:
+    """Train a family that knows the groups of the training rows."""
+    if name == GROUPS:
+        return _group_model(X, next(iter(groups.values())), seed)
+    if name == ATTRIBUTE:
+        return fit_group_models(X, groups, y=y, fairness=fairness, random_state=seed)
+    learner = _fair_learner(name, fairness, settings, seed)
+    paper = settings.grid == "paper" and learner.paper_range is not None
+    values = learner.grid_values("paper" if paper else "ours", settings.values)
+    grid: ModelFamily = learner.fit_grid(X, y.astype(int), sensitive_features=groups, values=values)
+    return grid
 
 
 def _shared_family(
@@ -185,6 +223,18 @@ def _fair_learner(name: str, fairness: str, settings: RunSettings, seed: int) ->
         return AdversarialDebiasing(fairness=fairness, epochs=settings.epochs, random_state=seed)
     if name == "fagtb":
         return FAGTB(fairness=fairness, n_estimators=settings.rounds, random_state=seed)
+    if name == "fcsc":
+        boosted = HistGradientBoostingClassifier(
+            learning_rate=0.05, max_iter=settings.rounds, max_depth=4, l2_regularization=1.0, random_state=seed
+        )
+        return FCSC(fairness=fairness, estimator=boosted, random_state=seed)
+    if name == "kernel":
+        return KernelFair(fairness=fairness, epochs=settings.epochs, random_state=seed)
+    if name == "reductions_boosted":
+        # Fewer steps: boosted trees respond well to each, and take twenty times as long as a logistic regression.
+        return Reductions(
+            fairness=fairness, base="boosted", max_iter=max(settings.iterations // 10, 2), random_state=seed
+        )
     return Reductions(fairness=fairness, max_iter=settings.iterations, random_state=seed)
 
 

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier._disk import write_atomically
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.benchmark._paper_tables import column_title
-from fairfrontier.benchmark._records import write_atomically
+from fairfrontier.benchmark._records import IN_X
 from fairfrontier.benchmark._summary import Entry, TableSummary
 from fairfrontier.identify._frontier import taf_curve
 
@@ -107,7 +108,8 @@ def save_figures(summaries: Sequence[TableSummary], folder: Path) -> list[Path]:
     for summary in summaries:
         figure = draw(summary)
         for suffix, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-            path = folder / f"taf_{summary.table}.{suffix}"
+            track = "" if summary.track == IN_X else f"_{summary.track}"
+            path = folder / f"taf_{summary.table}{track}.{suffix}"
             buffer = io.BytesIO()
             figure.savefig(buffer, format=suffix, dpi=130, metadata=metadata)
             write_atomically(path, buffer.getvalue())

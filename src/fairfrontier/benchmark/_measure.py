@@ -13,10 +13,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from fairfrontier._version import __version__
+from fairfrontier.benchmark._delivered import LEVELS, Delivery, choose_mixtures, deliver
 from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._methods import FAUC_WEIGHT, METHODS, Evaluated, Method, TaskData
+from fairfrontier.benchmark._methods import METHODS
 from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Cell, Record
-from fairfrontier.benchmark._tasks import TASKS
+from fairfrontier.benchmark._task_data import FAUC_WEIGHT, Evaluated, Method, TaskData
+from fairfrontier.benchmark._tasks import task_of
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._honest import honest_curve_of_bias
@@ -38,7 +40,7 @@ def versions() -> dict[str, str]:
     return found
 
 
-def run_cell(cell: Cell, split: SplitData) -> Record:
+def run_cell(cell: Cell, split: SplitData, own: Mapping[str, Method] | None = None) -> Record:
     """Return the record of a cell; a method that fails gives a record with its reason.
 
     Parameters
@@ -47,8 +49,10 @@ def run_cell(cell: Cell, split: SplitData) -> Record:
         What to run.
     split : SplitData
         The cell's data set and split.
+    own : dict of str to Method, optional
+        Methods beside those of the tables, by key (`own_methods`).
     """
-    task, method = TASKS[cell.task], METHODS[cell.table][cell.method]
+    task, method = task_of(cell.task), (METHODS[cell.table] | dict(own or {}))[cell.method]
     common: dict[str, Any] = {
         "table": cell.table,
         "task": cell.task,
@@ -56,11 +60,12 @@ def run_cell(cell: Cell, split: SplitData) -> Record:
         "split": cell.split,
         "settings": split.settings.name,
         "versions": versions(),
+        "track": cell.track,
     }
-    if not method.applies(task):
-        reason = f"{method.title} only classifies, and {task.name} is a regression task"
+    data = TaskData(task, cell.table, split, cell.track)
+    reason = method.unfit(task, data.n_groups)
+    if reason:
         return Record(**common, status=NOT_APPLICABLE, reason=reason)
-    data = TaskData(task, cell.table, split)
     with warnings.catch_warnings(record=True) as caught, threadpool_limits(limits=1):
         warnings.simplefilter("always")
         try:
@@ -116,7 +121,19 @@ def figures(evaluated: Evaluated) -> dict[str, Any]:
         "constant_accuracy": float(points.accuracy[-1]),
         "points": kept,
         "chosen": kept_chosen,
+        "delivered": _delivered(evaluated),
     }
+
+
+def _delivered(evaluated: Evaluated) -> dict[str, list[float]]:
+    """Return what the method delivers at each asked level, as a record keeps it."""
+    if evaluated.asked is not None:
+        found: Delivery = deliver(np.eye(len(LEVELS)), evaluated.asked)
+    elif evaluated.chosen is not None:
+        found = deliver(choose_mixtures(evaluated.chosen), evaluated.points)
+    else:
+        return {}
+    return {"bias": found.bias.tolist(), "accuracy": found.accuracy.tolist()}
 
 
 def honest_fauc(chosen: Mapping[str, Sequence[float]], points: Mapping[str, Sequence[float]]) -> float:
@@ -139,6 +156,7 @@ def honest_fauc(chosen: Mapping[str, Sequence[float]], points: Mapping[str, Sequ
 
 
 def _columns(points: TradeoffPoints) -> dict[str, list[float]]:
-    """Return the points as a record keeps them, to the last digit; a task has one contrast."""
-    columns = {"fairness": points.fairness, "accuracy": points.accuracy, "bias": points.bias[:, 0]}
+    """Return the points as a record keeps them, to the last digit; the bias is signed where there is one contrast."""
+    bias = points.bias[:, 0] if points.bias.shape[1] == 1 else 1.0 - points.fairness
+    columns = {"fairness": points.fairness, "accuracy": points.accuracy, "bias": bias}
     return {name: values.tolist() for name, values in columns.items()}

@@ -4,8 +4,19 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from fairfrontier.benchmark._methods import Method
-from fairfrontier.benchmark._summary import FIGURES, Entry, Estimate, TableSummary, paper_figures
+from fairfrontier.benchmark._records import IN_X, TRACKS
+from fairfrontier.benchmark._summary import (
+    DELIVERED,
+    FIGURES,
+    MISS_SHARE,
+    MISS_SIZE,
+    Entry,
+    Estimate,
+    TableSummary,
+    paper_figures,
+)
+from fairfrontier.benchmark._task_data import Method
+from fairfrontier.benchmark._tasks import TASKS
 
 TITLES = {
     "dp": "Demographic parity (the paper's Table 1)",
@@ -13,6 +24,9 @@ TITLES = {
     "multi": "Several attributes, forest trees (the paper's Table A2)",
 }
 LABELS = {
+    DELIVERED: "Delivered FAUC: every operating point chosen without test rows",
+    MISS_SHARE: "Share of asked levels below 1 that were missed",
+    MISS_SIZE: "Mean size of a miss",
     "fauc": "FAUC",
     "fauci": "FAUCI",
     "fauc_signed": "Area under the signed hull",
@@ -46,6 +60,11 @@ def show(found: Estimate) -> str:
     return short(found.mean) if found.count < 2 else f"{short(found.mean)} ({short(found.error)})"
 
 
+def table_title(summary: TableSummary) -> str:
+    """Return what a table is about, with its track."""
+    return f"{TITLES[summary.table]}, {TRACKS[summary.track]}"
+
+
 def column_title(task: str) -> str:
     """Return a task as a column's title.
 
@@ -55,6 +74,8 @@ def column_title(task: str) -> str:
     'COMPAS race'
     """
     data, _, attribute = task.partition("-")
+    if task not in TASKS:  # a user's file
+        return f"{data} {attribute}"
     return f"{'COMPAS' if data == 'compas' else data.title()} {attribute}"
 
 
@@ -75,9 +96,10 @@ def _cell(summary: TableSummary, entry: Entry, *, figure: str, bold: str) -> str
         return f"failed ({len(entry.failed)})"
     if found is None:
         return ""
-    best = summary.best(entry.task, aware=entry.method.aware, figure=figure) == entry.method.key
+    is_area = figure not in (MISS_SHARE, MISS_SIZE)
+    best = is_area and summary.best(entry.task, aware=entry.method.aware, figure=figure) == entry.method.key
     text = f"{bold}{show(found)}{bold}" if best else show(found)
-    if figure == "fauc" and entry.method.paper_row is not None:
+    if figure == "fauc" and summary.track == IN_X and entry.method.paper_row is not None:
         theirs = paper_figures().get((summary.table, entry.method.paper_row, entry.task))
         if theirs is not None:
             text += f" [{short(theirs[0])}{mark_of_paper(summary, entry.task, theirs[0])}]"
@@ -95,8 +117,10 @@ def _grid(summary: TableSummary, figure: str, bold: str) -> list[list[str]]:
     rows = [["Method", *(column_title(task) for task in summary.tasks)]]
     for method in summary.methods:
         cells = [_cell(summary, summary.entry(method, t), figure=figure, bold=bold) for t in summary.tasks]
+        if not any(cells):
+            continue
         rows.append([_title(method), *cells])
-    if figure in ("fauc", "fauci", "fauc_signed", "fauc_honest"):
+    if figure in (DELIVERED, "fauc", "fauci", "fauc_signed", "fauc_honest"):
         for title, bound in (
             ("Constant model", "constant_accuracy"),
             ("Best accuracy of any candidate", "max_accuracy"),
@@ -137,9 +161,19 @@ def notes(summary: TableSummary) -> str:
         "constant model is a candidate of every method, so that no FAUC is below its accuracy; and none is above the "
         "best accuracy of any candidate."
     )
+    if summary.track != IN_X:
+        reading += (
+            f" The features have no column that holds the attribute: it is used in fitting, never at prediction; rows "
+            f"with {AWARE} are given it at prediction beside those features."
+        )
+    if any(task.startswith("communities") for task in summary.tasks):
+        reading += (
+            " Communities: accuracy is R² clipped to [0, 1]; the paper does not say which measure its column has, and "
+            "its .734 cannot be R² (mean parity alone costs about .3 of it there; exp(−MSE) is in a table of its own)."
+        )
     lines = [reading]
     marked = {OUT_OF_REACH: "above the best accuracy", BELOW_CONSTANT: "below the constant model's accuracy"}
-    for mark, reason in marked.items():
+    for mark, reason in marked.items() if summary.track == IN_X else ():
         found = [text for task in summary.tasks if (text := _out_of_reach(summary, task, mark))]
         if found:
             lines.append(f"{mark} The paper's figure is {reason} here: {'; '.join(found)}.")
@@ -166,17 +200,18 @@ def _out_of_reach(summary: TableSummary, task: str, mark: str) -> str:
     return f"{column_title(task)} ({short(bound)}): {listed}"
 
 
-def comparison_markdown(summary: TableSummary) -> str:
+def comparison_markdown(summary: TableSummary, figure: str = "fauc") -> str:
     """Return the paired differences of the table's champion and each rival as Markdown."""
-    found = {(one.rival.key, one.task): one for one in summary.comparisons()}
+    found = {(one.rival.key, one.task): one for one in summary.comparisons(figure)}
     rivals = [method for method in summary.methods if any(key == method.key for key, _ in found)]
     rows = [["Rival", *(column_title(task) for task in summary.tasks)]]
     for rival in rivals:
         cells = []
         for task in summary.tasks:
             one = found.get((rival.key, task))
-            shown = "" if one is None else f"{show(one.difference)}; {one.wins}/{one.difference.count}"
-            cells.append(shown)
+            # The parts of a delivered figure are the jackknife's, and no split wins.
+            wins = "" if one is None or figure == DELIVERED else f"; {one.wins}/{one.difference.count}"
+            cells.append("" if one is None else show(one.difference) + wins)
         rows.append([_title(rival), *cells])
     return markdown_rows(rows) if rivals else ""
 
@@ -184,7 +219,7 @@ def comparison_markdown(summary: TableSummary) -> str:
 def table_csv(summary: TableSummary) -> str:
     """Return all figures of a table as CSV, one line per method and task."""
     buffer = io.StringIO()
-    header = ["table", "task", "method", "title", "aware", "applies", "splits", "failed"]
+    header = ["table", "task", "method", "title", "aware", "applies", "splits", "failed", "track"]
     header += [f"{figure}{suffix}" for figure in FIGURES for suffix in ("", "_se")]
     header += ["paper_row", "paper_fauc", "paper_se", "best_accuracy_of_any_model"]
     writer = csv.writer(buffer, lineterminator="\n")
@@ -200,6 +235,7 @@ def table_csv(summary: TableSummary) -> str:
                     *head,
                     len(entry.done),
                     len(entry.failed),
+                    method.kind(summary.track),
                     *_flat(measured),
                     method.paper_row or "",
                     *theirs,

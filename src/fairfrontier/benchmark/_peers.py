@@ -1,25 +1,29 @@
 """Methods of other libraries that post-process one classifier: OxonFair, and Fairlearn's ThresholdOptimizer.
 
-Each adapter is fitted on the ensemble rows at a grid of tolerances of the bias, and returns a function from scores and
-groups to decisions (n, p), one column per tolerance. The tolerances run from 0 to 0.2: above, the weight of the FAUC is
-0.
+Each adapter is fitted on the ensemble rows at given tolerances of the bias, and returns a function from scores and
+groups to decisions (n, p), one column per tolerance.
 """
 
 import contextlib
 import io
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.benchmark._delivered import LEVELS
+from fairfrontier.benchmark._families import GROUPS
+from fairfrontier.benchmark._stacks import stacked_scores
+from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData, evaluate_both
 
 Decide = Callable[[FloatArray, NDArray[Any]], FloatArray]
-_LARGEST_TOLERANCE = 0.2
+_LARGEST_TOLERANCE = 0.2  # above, the weight of the FAUC is 0
 _CERTAIN = 2.0 / 3.0  # OxonFair's default
 
 
@@ -59,7 +63,7 @@ class _ScoreAsFeature(ClassifierMixin, BaseEstimator):
         return np.column_stack([1.0 - score, score])
 
 
-def threshold_optimizer(rows: RivalRows, fairness: str, values: int, inferred: bool = False) -> Decide:
+def threshold_optimizer(rows: RivalRows, fairness: str, tolerances: FloatArray, inferred: bool = False) -> Decide:
     """Fit Fairlearn's ThresholdOptimizer at a grid of tolerances.
 
     Parameters
@@ -68,20 +72,20 @@ def threshold_optimizer(rows: RivalRows, fairness: str, values: int, inferred: b
         The ensemble rows.
     fairness : str
         "demographic_parity" or "equal_opportunity".
-    values : int
-        Number of tolerances.
+    tolerances : ndarray of shape (p,)
+        The largest biases that it is asked for.
     inferred : bool
         Ignored: the method needs the attribute itself.
 
     Returns
     -------
     callable
-        From scores (n,) and groups (n,) to the *probabilities* (n, values) of decision 1: the method randomises.
+        From scores (n,) and groups (n,) to the *probabilities* (n, p) of decision 1: the method randomises.
     """
     post = require("fairlearn.postprocessing", extra="learners", purpose="ThresholdOptimizer")
     constraint = "true_positive_rate_parity" if fairness == "equal_opportunity" else fairness
     fitted = []
-    for tolerance in np.linspace(0.0, _LARGEST_TOLERANCE, values):
+    for tolerance in tolerances:
         model = post.ThresholdOptimizer(
             estimator=_ScoreAsFeature(),
             constraints=constraint,
@@ -99,7 +103,7 @@ def threshold_optimizer(rows: RivalRows, fairness: str, values: int, inferred: b
     return decide
 
 
-def oxonfair(rows: RivalRows, fairness: str, values: int, inferred: bool = False) -> Decide:
+def oxonfair(rows: RivalRows, fairness: str, tolerances: FloatArray, inferred: bool = False) -> Decide:
     """Fit OxonFair's thresholds at a grid of tolerances.
 
     Parameters
@@ -108,15 +112,15 @@ def oxonfair(rows: RivalRows, fairness: str, values: int, inferred: bool = False
         The ensemble rows.
     fairness : str
         "demographic_parity" or "equal_opportunity".
-    values : int
-        Number of tolerances.
+    tolerances : ndarray of shape (p,)
+        The largest biases that it is asked for.
     inferred : bool
         Whether thresholds depend on an inferred attribute, so that the attribute is not needed at prediction.
 
     Returns
     -------
     callable
-        From scores (n,) and groups (n,), or the inferred probabilities, to decisions (n, values).
+        From scores (n,) and groups (n,), or the inferred probabilities, to decisions (n, p).
     """
     package = require("oxonfair", extra="benchmark", purpose="The OxonFair row of the benchmark")
     metrics = package.group_metrics
@@ -127,7 +131,7 @@ def oxonfair(rows: RivalRows, fairness: str, values: int, inferred: bool = False
     offsets = []
     # OxonFair prints a line wherever no threshold meets a tolerance and it takes the nearest.
     with contextlib.redirect_stdout(io.StringIO()):
-        for j, tolerance in enumerate(np.linspace(0.0, _LARGEST_TOLERANCE, values)):
+        for j, tolerance in enumerate(tolerances):
             model.fit(metrics.accuracy, constraint, float(tolerance), recompute=j == 0)
             offsets.append(np.array(model.offset))
 
@@ -164,3 +168,52 @@ def _scores_of(data: FloatArray) -> FloatArray:
 
 def _groups_of(data: FloatArray) -> FloatArray:
     return data[:, 2:]
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """One score of the label on the ensemble and on the test rows, and its name."""
+
+    ensemble: FloatArray
+    test: FloatArray
+    name: str
+
+
+def score_to_process(method: Method, data: TaskData) -> Score:
+    """Return what a method post-processes: our unconstrained kitchen sink, or the most accurate single classifier."""
+    if method.key.endswith("-sink"):
+        found = stacked_scores(data)
+        inside, outside = (part.astype(np.float64) for part in (found.ensemble, found.test))
+        # A ridge shrinks scores towards the base rate; plug-in rules take them for probabilities.
+        scale = LogisticRegression(C=1e3).fit(inside, data.y("ensemble") > 0.5)
+        return Score(scale.predict_proba(inside)[:, 1], scale.predict_proba(outside)[:, 1], "sink")
+    of_zoo = data.matrix(("zoo",), "ensemble")
+    best = int(np.argmax(((of_zoo > 0.5) == (data.y("ensemble")[:, None] > 0.5)).mean(axis=0)))
+    return Score(of_zoo[:, best], data.matrix(("zoo",), "test")[:, best], data.names(("zoo",))[best])
+
+
+def tolerances_of(data: TaskData) -> FloatArray:
+    """Return the tolerances of the candidates, and after them those of the asked levels."""
+    return np.concatenate([np.linspace(0.0, _LARGEST_TOLERANCE, data.split.settings.values), 1.0 - LEVELS])
+
+
+def evaluate_asked(
+    data: TaskData, ensemble: FloatArray, test: FloatArray, details: dict[str, Any], threshold: float | None
+) -> Evaluated:
+    """Evaluate decisions at `tolerances_of`: candidates first, then what was asked for in advance."""
+    count = data.split.settings.values
+    found = evaluate_both(data, ensemble[:, :count], test[:, :count], details, threshold)
+    return replace(found, asked=data.points(test[:, count:], "test", threshold=threshold))
+
+
+def run_peer(method: Method, data: TaskData) -> Evaluated:
+    """Post-process one score with a method of another library."""
+    score = score_to_process(method, data)
+    inferred = method.key.startswith("oxonfair-inferred")
+    randomises = method.key.startswith("threshold-optimizer")
+    groups = [data.matrix((GROUPS,), part)[:, 0] if inferred else data.groups(part) for part in ("ensemble", "test")]
+    fitted_on = RivalRows(score.ensemble, data.y("ensemble").astype(int), data.groups("ensemble"), groups[0])
+    rival = threshold_optimizer if randomises else oxonfair
+    decide = rival(fitted_on, data.fairness, tolerances_of(data), inferred)
+    decided = decide(score.ensemble, groups[0]), decide(score.test, groups[1])
+    return evaluate_asked(data, *decided, {"classifier": score.name}, None if randomises else 0.5)

@@ -4,16 +4,19 @@ import contextlib
 import gzip
 import io
 import json
-import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from fairfrontier._disk import write_atomically
 from fairfrontier.exceptions import DataFileError
 
+# Tracks: what the features of the models hold of the attribute. A method that is given the attribute at prediction is
+# "aware" on either.
+IN_X, BLIND = "in-x", "blind"
+TRACKS = {IN_X: "attribute in X", BLIND: "blind"}
 DONE, FAILED, NOT_APPLICABLE = "done", "failed", "not applicable"
 # What reading raises where a file holds no record: no UTF-8, no JSON, other fields, no fields.
 _NO_RECORD = (ValueError, TypeError, AttributeError)
@@ -31,17 +34,21 @@ class Cell:
         Names of the task and the method.
     split : int
         Number of the split, from 0.
+    track : str
+        "in-x": the features contain the attribute, as in the paper; "blind": its columns are removed.
     """
 
     table: str
     task: str
     method: str
     split: int
+    track: str = IN_X
 
     @property
     def path(self) -> str:
         """Return the cell's file, relative to the folder of a run."""
-        return f"{self.table}/{self.task}/split_{self.split:02d}/{self.method}.json"
+        folder = "" if self.track == IN_X else f"{self.track}/"
+        return f"{folder}{self.table}/{self.task}/split_{self.split:02d}/{self.method}.json"
 
 
 @dataclass(frozen=True)
@@ -79,6 +86,11 @@ class Record:
         CPU seconds of each family of base learners that it uses; families are shared by cells.
     details, versions : dict
         Facts about the fit, and versions of the software.
+    track : str
+        "in-x" or "blind"; records of version 0.1 are "in-x".
+    delivered : dict of str to list
+        The largest absolute bias and the accuracy on the test rows at each asked level (`Delivery`). Records of version
+        0.1 have none; it follows from their points.
     """
 
     table: str
@@ -104,11 +116,13 @@ class Record:
     training: dict[str, float] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    track: str = IN_X
+    delivered: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def cell(self) -> Cell:
         """Return the cell that the record is about."""
-        return Cell(self.table, self.task, self.method, self.split)
+        return Cell(self.table, self.task, self.method, self.split, self.track)
 
     def to_json(self) -> str:
         """Return the record as one line of JSON."""
@@ -119,29 +133,6 @@ class Record:
         """Return the record of one line of JSON; fields that this version does not know are dropped."""
         known = {one.name for one in fields(cls)}
         return cls(**{key: value for key, value in json.loads(text).items() if key in known})
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step and onto the disk: after a crash the whole file is there, or no file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, scratch = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        # A temporary file can be read by its owner only; a result gets the permissions of the user's other files.
-        os.chmod(scratch, 0o666 & ~_umask())
-        os.replace(scratch, path)
-    except BaseException:
-        Path(scratch).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 class RecordStore:

@@ -1,22 +1,39 @@
 """Reproduce the paper's tables and figures in one folder, continuing where an earlier run stopped."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairfrontier._disk import remove_abandoned, write_atomically
 from fairfrontier._validation import number, one_of
+from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
-from fairfrontier.benchmark._paper_tables import LABELS, TITLES, comparison_markdown, latex, markdown, notes, table_csv
-from fairfrontier.benchmark._records import Cell, Record, write_atomically
+from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._paper_tables import (
+    LABELS,
+    comparison_markdown,
+    latex,
+    markdown,
+    notes,
+    table_csv,
+    table_title,
+)
+from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record
 from fairfrontier.benchmark._run_settings import FULL, SETTINGS
 from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
-from fairfrontier.benchmark._summary import TableSummary, cpu_seconds, summarise_table
+from fairfrontier.benchmark._summary import DELIVERED, TableSummary, cpu_seconds, summarise_table
+from fairfrontier.benchmark._task_data import Method
 from fairfrontier.benchmark._tasks import TASKS
+from fairfrontier.benchmark._user_table import UserTable, prepare_table
 from fairfrontier.exceptions import InvalidInputError
 
 TABLES = tuple(METHODS)
+# What a folder with the results of a user's table is about.
+DATA_FILE = "data.json"
 _MORE_FIGURES = (
+    DELIVERED,
     "fauc_honest",
     "fauc_single",
     "fauci",
@@ -45,11 +62,18 @@ class Reproduction:
     jobs : int
         Processes.
     settings : str
-        "full", "quick" (small families, fewer rows) or "tiny".
+        "full", "paper-grids" (the fair learners' parameters as in the paper), "quick" (small families, fewer rows) or
+        "tiny".
     cache : Path or None
         Folder of the single records and of base learners' predictions; None: ``.cache`` in `out`.
     redo : bool
         Run all cells, also those that have a record.
+    tracks : tuple of str
+        "in-x" (the attribute among the features, the paper's protocol) and "blind" (its columns removed).
+    data : UserTable or None
+        A user's table instead of the paper's tasks.
+    own : tuple of str
+        Learners beside the methods of the tables, ``module:Class``; see `own_methods`.
     """
 
     out: Path
@@ -61,12 +85,16 @@ class Reproduction:
     settings: str = FULL.name
     cache: Path | None = None
     redo: bool = False
+    tracks: tuple[str, ...] = (IN_X,)
+    data: UserTable | None = None
+    own: tuple[str, ...] = ()
 
     @property
     def folders(self) -> RunFolders:
         """Return where the run keeps its files."""
         cache = self.out / ".cache" if self.cache is None else self.cache
-        return RunFolders(cache / "cells", cache / "predictions", self.out / "records.jsonl.gz", self.settings)
+        collection = self.out / "records.jsonl.gz"
+        return RunFolders(cache / "cells", cache / "predictions", collection, self.settings, self.data, self.own)
 
     def cells(self) -> list[Cell]:
         """Return the cells in the order of work.
@@ -79,16 +107,25 @@ class Reproduction:
         """
         for table in self.tables:
             one_of(table, TABLES, parameter="tables")
+        for track in self.tracks:
+            one_of(track, tuple(TRACKS), parameter="tracks")
+        if self.data is not None and self.tasks:
+            raise InvalidInputError(f"tasks must not be given with data, which is the only task; got {self.tasks!r}")
         for task in self.tasks:
             one_of(task, tuple(TASKS), parameter="tasks")
-        known = dict.fromkeys(key for table in self.tables for key in METHODS[table])
+        own = own_methods(self.own)
+        known = dict.fromkeys([*(key for table in self.tables for key in METHODS[table]), *own])
         for method in self.methods:
             one_of(method, tuple(known), parameter="methods")
         one_of(self.settings, tuple(SETTINGS), parameter="settings")
         number(self.jobs, parameter="jobs", low=1)
         if not self.splits or min(self.splits) < 0:
             raise InvalidInputError(f"splits must be one or more numbers from 0 on; got {self.splits!r}")
-        cells = plan_cells(self.tables, self.splits, self.tasks or None, self.methods or None)
+        tasks = self.tasks or None
+        if self.data is not None:
+            prepare_table(self.data)  # errors of the file come before any work
+            tasks = (self.data.task.name,)
+        cells = plan_cells(self.tables, self.splits, tasks, self.methods or None, tracks=self.tracks, own=tuple(own))
         if not cells:
             raise InvalidInputError(
                 f"tasks and methods must leave something to do; no table of {self.tables!r} has tasks {self.tasks!r} "
@@ -104,6 +141,15 @@ class Reproduction:
             raise InvalidInputError(
                 f"out must be a folder without results of other settings; {str(self.out)!r} has those of "
                 f"{', '.join(others)}, and this run is {self.settings}: choose another folder"
+            )
+        mark = self.out / DATA_FILE
+        kept = json.loads(mark.read_text(encoding="utf-8")) if mark.is_file() else None
+        has_records = self.folders.collection.is_file()
+        if (has_records or kept) and kept != (None if self.data is None else self.data.identity()):
+            raise InvalidInputError(
+                f"out must be a folder without results of other data; {str(self.out)!r} has those of "
+                f"{'the data sets of the package' if kept is None else kept.get('file')}, or of another version of the "
+                "file: choose another folder"
             )
 
 
@@ -123,6 +169,11 @@ def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> l
         The files that were written.
     """
     cells = reproduction.cells()
+    for folder in (reproduction.out, reproduction.folders.cells, reproduction.folders.predictions):
+        remove_abandoned(folder, everywhere=True)
+    if reproduction.data is not None:
+        about = reproduction.data.identity()
+        write_atomically(reproduction.out / DATA_FILE, (json.dumps(about, indent=1) + "\n").encode())
     try:
         run(cells, reproduction.folders, jobs=reproduction.jobs, listener=listener, redo=reproduction.redo)
     finally:
@@ -139,18 +190,28 @@ def write_results(reproduction: Reproduction) -> list[Path]:
         return []
     store.collect()
     written = [reproduction.folders.collection]
-    summaries = [summary for table in TABLES if (summary := summarise_table(records, table)).tasks]
+    summaries = summarise_all(records, own_methods(reproduction.own))
     folder = reproduction.out / "tables"
     for summary in summaries:
+        name = summary.table if summary.track == IN_X else f"{summary.table}_{summary.track}"
         for suffix, text in (("md", _page(summary, records)), ("csv", table_csv(summary)), ("tex", latex(summary))):
-            path = folder / f"{summary.table}.{suffix}"
+            path = folder / f"{name}.{suffix}"
             write_atomically(path, text.encode())
             written.append(path)
+    headline = folder / "delivered.md"
+    write_atomically(headline, delivered_page(summaries).encode())
+    written.append(headline)
     facts = reproduction.out / "run.md"
     write_atomically(facts, _facts(records).encode())
     pictures = reproduction.out / "figures"
     pictures.mkdir(parents=True, exist_ok=True)
     return [*written, facts, *save_figures(summaries, pictures)]
+
+
+def summarise_all(records: Sequence[Record], own: Mapping[str, Method] | None = None) -> list[TableSummary]:
+    """Return the summaries of the tables and tracks that have records: blind first, which is the harder question."""
+    found = [summarise_table(records, table, track, own) for table in TABLES for track in reversed(TRACKS)]
+    return [summary for summary in found if summary.tasks]
 
 
 def _origin(records: Sequence[Record]) -> str:
@@ -161,8 +222,9 @@ def _origin(records: Sequence[Record]) -> str:
 
 def _page(summary: TableSummary, records: Sequence[Record]) -> str:
     """Return a table with its notes, comparisons and further figures as one Markdown page."""
-    origin = _origin([record for record in records if record.table == summary.table])
-    parts = [f"# {TITLES[summary.table]}\n", f"{origin}\n", markdown(summary), notes(summary)]
+    of_table = [one for one in records if one.table == summary.table and one.track == summary.track]
+    origin = _origin(of_table)
+    parts = [f"# {table_title(summary)}\n", f"{origin}\n", markdown(summary), notes(summary)]
     paired = comparison_markdown(summary)
     if paired:
         parts += [

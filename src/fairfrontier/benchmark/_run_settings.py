@@ -21,6 +21,8 @@ class RunSettings:
         Effort of adversarial debiasing, FAGTB and reductions.
     max_rows : int or None
         About how many rows of a data set to use; None: all.
+    grid : str
+        "ours", or "paper": the fair learners' parameters as in the paper's supplement.
     """
 
     name: str
@@ -32,9 +34,11 @@ class RunSettings:
     rounds: int = 300
     iterations: int = 50
     max_rows: int | None = None
+    grid: str = "ours"
 
 
 FULL = RunSettings("full")
+PAPER_GRIDS = RunSettings("paper-grids", grid="paper")
 _FEW_MODELS = ("logistic", "ridge", "naive_bayes", "tree", "hist_boosting")
 QUICK = RunSettings(
     "quick",
@@ -59,4 +63,4 @@ TINY = RunSettings(
     iterations=3,
     max_rows=1200,
 )
-SETTINGS = {settings.name: settings for settings in (FULL, QUICK, TINY)}
+SETTINGS = {settings.name: settings for settings in (FULL, PAPER_GRIDS, QUICK, TINY)}

@@ -2,21 +2,26 @@
 
 import ctypes
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, product
 from pathlib import Path
+from typing import Any
 
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import run_cell
 from fairfrontier.benchmark._methods import METHODS
-from fairfrontier.benchmark._records import FAILED, Cell, Record, RecordStore
+from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._records import BLIND, FAILED, IN_X, Cell, Record, RecordStore
 from fairfrontier.benchmark._run_settings import SETTINGS
-from fairfrontier.benchmark._tasks import DATASETS, TASKS
+from fairfrontier.benchmark._tasks import DATASETS, TASKS, Task, task_of
+from fairfrontier.benchmark._user_table import UserTable
 from fairfrontier.exceptions import ClusterError
 from fairfrontier.learners._progress import silence
 
@@ -52,12 +57,18 @@ class RunFolders:
         The compressed records.
     settings : str
         Name of the settings.
+    table : UserTable or None
+        The user's table that the cells are about; None: the package's data sets.
+    own : tuple of str
+        Learners beside the methods of the tables, ``module:Class``.
     """
 
     cells: Path
     predictions: Path
     collection: Path
     settings: str
+    table: UserTable | None = None
+    own: tuple[str, ...] = ()
 
     def store(self) -> RecordStore:
         """Return the records."""
@@ -65,7 +76,7 @@ class RunFolders:
 
 
 def tasks_of_table(table: str) -> tuple[str, ...]:
-    """Return the tasks of a table: equal opportunity needs classes, two constraints need two attributes.
+    """Return the paper's tasks of a table: equal opportunity needs classes, two constraints need two attributes.
 
     Examples
     --------
@@ -82,6 +93,9 @@ def plan_cells(
     splits: Sequence[int],
     tasks: Sequence[str] | None = None,
     methods: Sequence[str] | None = None,
+    *,
+    tracks: Sequence[str] = (IN_X,),
+    own: Sequence[str] = (),
 ) -> list[Cell]:
     """Return the cells of a run in the order of work: split by split, the quickest data sets first.
 
@@ -92,17 +106,29 @@ def plan_cells(
     splits : sequence of int
         Numbers of the splits.
     tasks, methods : sequence of str, optional
-        Only these; None: all of a table.
+        Only these; None: all of a table. A task that is not the paper's is on a user's table.
+    tracks : sequence of str
+        "in-x", "blind". The table of several attributes is the paper's, with the attributes in X.
+    own : sequence of str
+        Keys of methods beside those of the tables.
     """
+    named = [task_of(task) for task in (TASKS if tasks is None else tasks)]
+    datasets = [*DATASETS, *dict.fromkeys(task.dataset for task in named if task.dataset not in DATASETS)]
     cells = []
     for split in splits:
-        for dataset in DATASETS:
-            for table in tables:
-                for task in tasks_of_table(table):
-                    if TASKS[task].dataset == dataset and (tasks is None or task in tasks):
-                        keys = [key for key in METHODS[table] if methods is None or key in methods]
-                        cells += [Cell(table, task, key, split) for key in keys]
+        for dataset in datasets:
+            for table, track in product(tables, tracks):
+                if table == "multi" and track == BLIND:
+                    continue
+                keys = [key for key in (*METHODS[table], *own) if methods is None or key in methods]
+                for task in named:
+                    if task.dataset == dataset and (task.name in tasks_of_table(table) or _is_users(task, table)):
+                        cells += [Cell(table, task.name, key, split, track) for key in keys]
     return cells
+
+
+def _is_users(task: Task, table: str) -> bool:
+    return task.name not in TASKS and table != "multi"
 
 
 def run(
@@ -130,7 +156,7 @@ def run(
     """
     listener = listener or Listener()
     todo = list(cells) if redo else unfinished(cells, folders)
-    units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, TASKS[cell.task].dataset))]
+    units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, task_of(cell.task).dataset))]
     if jobs == 1:
         for unit in units:
             for record in _work(unit, folders, listener.on_step):
@@ -150,11 +176,12 @@ def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], No
     store = folders.store()
     first = unit[0]
     settings = SETTINGS[folders.settings]
-    data = SplitData(TASKS[first.task].dataset, first.split, settings, folders.predictions, on_step)
+    own = own_methods(folders.own)
+    data = SplitData(task_of(first.task).dataset, first.split, settings, folders.predictions, on_step, folders.table)
     for cell in unit:
-        on_step(f"{cell.task} split {cell.split} {cell.table}: {METHODS[cell.table][cell.method].title}")
+        on_step(f"{cell.task} split {cell.split} {cell.table} {cell.track}: {cell.method}")
         with silence():
-            record = run_cell(cell, data)
+            record = run_cell(cell, data, own)
         store.add(record)
         yield record
 
@@ -169,16 +196,22 @@ def _prepare(stop: ctypes.c_bool) -> None:
     _stop = stop
     # Ctrl-C reaches workers too. They end at once and without a traceback; finished cells are on disk.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    """End this process when its parent is gone: nobody would tell it that there is no more work."""
+    parent.join()
+    os._exit(1)
 
 
 def _work_alone(unit: Sequence[Cell], folders: RunFolders) -> None:
-    """Run a unit in a worker process, and stop after the current cell if the main process has stopped."""
-    parent = multiprocessing.parent_process()
-    if _stop.value:
-        return
-    for _ in _work(unit, folders, lambda text: None):
-        if _stop.value or (parent is not None and not parent.is_alive()):
-            return
+    """Run a unit in a worker process, and stop after the current cell if the main process wants no more."""
+    cells = _work(unit, folders, lambda text: None)
+    while not _stop.value and next(cells, None) is not None:
+        pass
 
 
 def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs: int, listener: Listener) -> None:

@@ -4,16 +4,23 @@ import csv
 import importlib.resources
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.benchmark._methods import CHAMPIONS, METHODS, Method
-from fairfrontier.benchmark._records import DONE, FAILED, NOT_APPLICABLE, Record
+from fairfrontier.benchmark._delivered import Delivery, delivered_frontier, delivery_of
+from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
+from fairfrontier.benchmark._records import DONE, FAILED, IN_X, NOT_APPLICABLE, Record
 from fairfrontier.benchmark._runner import tasks_of_table
+from fairfrontier.benchmark._task_data import Method
 
+# The delivered figures are not fields of a record: they are about all splits together.
+DELIVERED, MISS_SHARE, MISS_SIZE = "delivered", "miss_share", "miss_size"
 FIGURES = (
+    DELIVERED,
+    MISS_SHARE,
+    MISS_SIZE,
     "fauc",
     "fauci",
     "fauc_signed",
@@ -74,14 +81,43 @@ class Entry:
         """Tell whether the method can be used on the task."""
         return not any(record.status == NOT_APPLICABLE for record in self.records)
 
+    @cached_property
+    def deliveries(self) -> dict[int, Delivery]:
+        """Return what the method delivered in each split in which something could be chosen."""
+        return {record.split: one for record in self.done if (one := delivery_of(record)) is not None}
+
+    @cached_property
+    def _delivered_parts(self) -> dict[int, float]:
+        return _jackknife_parts(self.deliveries)
+
     def by_split(self, figure: str = "fauc") -> dict[int, float]:
-        """Return a figure of each split that has it."""
-        found = {record.split: getattr(record, figure) for record in self.done}
-        return {split: float(value) for split, value in found.items() if value is not None}
+        """Return a figure of each split that has it.
+
+        The delivered FAUC is that of the mean curve. Its parts here are the jackknife's: their mean is the figure, and
+        their standard error, and that of paired differences, is the jackknife's.
+        """
+        if figure == DELIVERED:
+            return self._delivered_parts
+        if figure in (MISS_SHARE, MISS_SIZE):
+            return {split: float(getattr(delivered_frontier([one]), figure)) for split, one in self.deliveries.items()}
+        values = {record.split: getattr(record, figure) for record in self.done}
+        return {split: float(value) for split, value in values.items() if value is not None}
 
     def estimate(self, figure: str = "fauc") -> Estimate | None:
         """Return the mean and standard error of a figure over splits."""
         return estimate(np.array(list(self.by_split(figure).values())))
+
+
+def _jackknife_parts(found: Mapping[int, Delivery]) -> dict[int, float]:
+    """Return numbers, one per split, whose mean is the delivered FAUC and whose standard error is the jackknife's."""
+    if len(found) < 2:
+        return {split: delivered_frontier([one]).fauc() for split, one in found.items()}
+    whole = delivered_frontier(list(found.values())).fauc()
+    without = np.array(
+        [delivered_frontier([one for other, one in found.items() if other != split]).fauc() for split in found]
+    )
+    parts = whole + (len(found) - 1) * (without.mean() - without)
+    return dict(zip(found, parts.tolist(), strict=True))
 
 
 @dataclass(frozen=True)
@@ -108,12 +144,15 @@ class TableSummary:
         Its rows that have records: first those that are not given the attribute at prediction.
     entries : dict
         From (method key, task) to the Entry.
+    track : str
+        "in-x" or "blind".
     """
 
     table: str
     tasks: tuple[str, ...]
     methods: tuple[Method, ...]
     entries: Mapping[tuple[str, str], Entry]
+    track: str = IN_X
 
     def entry(self, method: Method, task: str) -> Entry:
         """Return one method on one task."""
@@ -145,14 +184,14 @@ class TableSummary:
                 largest[split] = max(value, largest.get(split, 0.0))
         return float(np.mean(list(largest.values()))) if largest else None
 
-    def comparisons(self) -> list[Comparison]:
+    def comparisons(self, figure: str = "fauc") -> list[Comparison]:
         """Return the paired differences of the table's champion and each rival on each task."""
         found = []
         champion = CHAMPIONS[self.table]
         for task in self.tasks:
-            ours = self.entry(METHODS[self.table][champion], task).by_split()
+            ours = self.entry(METHODS[self.table][champion], task).by_split(figure)
             for rival in self.methods:
-                theirs = self.entry(rival, task).by_split()
+                theirs = self.entry(rival, task).by_split(figure)
                 both = sorted(set(ours) & set(theirs))
                 differences = np.array([ours[split] - theirs[split] for split in both])
                 measured = estimate(differences)
@@ -161,19 +200,34 @@ class TableSummary:
         return found
 
 
-def summarise_table(records: Iterable[Record], table: str) -> TableSummary:
-    """Return the entries of one table from the records of all tables."""
+def summarise_table(
+    records: Iterable[Record], table: str, track: str = IN_X, own: Mapping[str, Method] | None = None
+) -> TableSummary:
+    """Return the entries of one table and track from the records of all.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        The records.
+    table, track : str
+        Which of them.
+    own : dict of str to Method, optional
+        Methods beside those of the tables.
+    """
+    known = METHODS[table] | dict(own or {})
     grouped: dict[tuple[str, str], list[Record]] = {}
     for record in records:
-        if record.table == table and record.method in METHODS[table]:
+        if record.table == table and record.track == track and record.method in known:
             grouped.setdefault((record.method, record.task), []).append(record)
-    tasks = tuple(task for task in tasks_of_table(table) if any(task == t for _, t in grouped))
-    methods = tuple(method for key, method in METHODS[table].items() if any(key == m for m, _ in grouped))
+    found_tasks = {task for _, task in grouped}
+    tasks = [task for task in tasks_of_table(table) if task in found_tasks]
+    tasks += sorted(found_tasks - set(tasks))
+    methods = [method for key, method in known.items() if any(key == m for m, _ in grouped)]
     entries = {
-        (key, task): Entry(METHODS[table][key], task, tuple(sorted(found, key=lambda record: record.split)))
+        (key, task): Entry(known[key], task, tuple(sorted(found, key=lambda record: record.split)))
         for (key, task), found in grouped.items()
     }
-    return TableSummary(table, tasks, tuple(sorted(methods, key=lambda method: method.aware)), entries)
+    return TableSummary(table, tuple(tasks), tuple(sorted(methods, key=lambda method: method.aware)), entries, track)
 
 
 @cache

@@ -104,6 +104,14 @@ def seed_of(*parts: Any) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") >> 1
 
 
+def task_of(name: str) -> Task:
+    """Return a task by its name ``dataset-attribute``: one of the paper's, or a classification on a user's table."""
+    if name in TASKS:
+        return TASKS[name]
+    dataset, _, attribute = name.partition("-")
+    return Task(name, dataset, attribute)
+
+
 def tasks_of(dataset: str) -> list[Task]:
     """Return the tasks on one data set."""
     return [task for task in TASKS.values() if task.dataset == dataset]
@@ -135,16 +143,21 @@ def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     attributes = {task.attribute: np.asarray(bunch.sensitive_features[task.attribute], dtype=str) for task in tasks}
     X = datasets.design_matrix(bunch).values
     without = {name: datasets.design_matrix(bunch, drop_sensitive=name).values for name in attributes}
-    problem = Problem(X, y, attributes, without, regression)
-    if max_rows is None or max_rows >= len(y):
+    return subset(Problem(X, y, attributes, without, regression), dataset, max_rows)
+
+
+def subset(problem: Problem, dataset: str, max_rows: int | None) -> Problem:
+    """Return about `max_rows` rows of a problem, with every group and label in proportion; None: all of them."""
+    n_rows = len(problem.y)
+    if max_rows is None or max_rows >= n_rows:
         return problem
-    kept = np.sort(_stratified_order(problem, seed_of(dataset, "rows"))[:: int(np.ceil(len(y) / max_rows))])
+    kept = np.sort(_stratified_order(problem, seed_of(dataset, "rows"))[:: int(np.ceil(n_rows / max_rows))])
     return Problem(
-        X[kept],
-        y[kept],
-        {name: values[kept] for name, values in attributes.items()},
-        {name: values[kept] for name, values in without.items()},
-        regression,
+        problem.X[kept],
+        problem.y[kept],
+        {name: values[kept] for name, values in problem.attributes.items()},
+        {name: values[kept] for name, values in problem.X_without.items()},
+        problem.regression,
     )
 
 

@@ -1,7 +1,7 @@
-"""CSV and Parquet files as chunks: the one way from a file to rows."""
+"""CSV, Parquet and Excel files as chunks: the one way from a file to rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,8 @@ class Columns:
         words further down.
     numbers : tuple of str
         Columns of a CSV file that are numbers even if the first of them are whole; scores are so anyway.
+    decisions : dict of str to (str, str)
+        Scores that are words, and the words of decision 0 and decision 1.
     """
 
     label: str | None
@@ -51,6 +53,7 @@ class Columns:
     fold: str | None = None
     text: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
+    decisions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     def about_rows(self) -> list[str]:
         """Return the columns that are not scores, each once."""
@@ -64,10 +67,12 @@ class Columns:
     def rows(self, batch: Any, first_row: int) -> Rows:
         """Return a pyarrow record batch as validated rows."""
         position = {name: i for i, name in enumerate(batch.schema.names)}
-        dtype = _common_type([batch.schema.field(position[name]).type for name in self.scores])
+        of_numbers = [name for name in self.scores if name not in self.decisions]
+        dtype = _common_type([batch.schema.field(position[name]).type for name in of_numbers])
         scores = np.empty((len(self.scores), batch.num_rows), dtype=dtype)
         for values, name in zip(scores, self.scores, strict=True):
-            values[:] = _numbers(batch.column(position[name]), name)
+            column, words = batch.column(position[name]), self.decisions.get(name)
+            values[:] = _numbers(column, name) if words is None else _decided(column, name, words, first_row)
 
         def read(name: str | None) -> NDArray[Any] | None:
             return None if name is None else _values(batch.column(position[name]))
@@ -108,6 +113,21 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
     return np.asarray(values)
 
 
+def _decided(column: Any, name: str, words: tuple[str, str], first_row: int) -> NDArray[np.float32]:
+    """Return a column of two words as decisions 0 and 1, NaN where there is none."""
+    values = _values(column)
+    decided = np.full(len(values), np.nan, dtype=np.float32)
+    for decision, word in enumerate(words):
+        decided[values == word] = decision
+    other = np.flatnonzero(np.isnan(decided) & np.array([value is not None for value in values], dtype=bool))
+    if len(other):
+        raise InvalidInputError(
+            f"scores {name!r} must hold two words, {words[0]!r} and {words[1]!r}; got {values[other[0]]!r} in row "
+            f"{first_row + int(other[0]) + 1}: write decisions as 1 and 0"
+        )
+    return decided
+
+
 def _values(column: Any) -> NDArray[Any]:
     """Return a column as numbers, or as objects of which each distinct one exists once; what is missing is None."""
     types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
@@ -135,13 +155,14 @@ def file_chunks(
     encoding: str | None = None,
     text: Sequence[str] = (),
     numbers: Sequence[str] = (),
+    decisions: Mapping[str, tuple[str, str]] | None = None,
 ) -> StreamedChunks:
-    """Read a CSV or Parquet file in chunks; which of the two it is, its first bytes say.
+    """Read a CSV, Parquet or Excel file in chunks; which of them it is, its first bytes say.
 
     Parameters
     ----------
     path : str, Path or TableFile
-        The file. A CSV file may be compressed (gzip, bz2, zstd).
+        The file. A CSV file may be compressed (gzip, bz2, zstd); of an Excel file the first sheet is read, all at once.
     label : str or None
         Column of the target; None: there is none.
     sensitive : str or sequence of str
@@ -156,6 +177,8 @@ def file_chunks(
         What separates the columns of a CSV file, and how its text is encoded; None: what the file looks like.
     text, numbers : sequence of str
         Columns of a CSV file that are text, or numbers, whatever their first values look like.
+    decisions : dict of str to (str, str), optional
+        Scores that are words, and the words of decision 0 and decision 1.
 
     Examples
     --------
@@ -176,10 +199,11 @@ def file_chunks(
         fold,
         tuple(text),
         tuple(numbers),
+        decisions or {},
     )
     known = _resolved(asked, table)
     step = rows_of_chunk(chunk_rows, len(known.scores))
-    batches = _parquet_batches if table.csv is None else _csv_batches
+    batches = {"CSV": _csv_batches, "Parquet": _parquet_batches, "Excel": _excel_batches}[table.kind]
     return StreamedChunks(known.scores, _reader(table, known, partial(batches, table, known, step)))
 
 
@@ -333,7 +357,8 @@ def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tupl
     types = {name: table.types[name] for name in columns.all()}
     # A column of whole numbers at the top of the file may have fractions further down.
     numbers = [name for name in (*columns.scores, *columns.numbers) if not arrow.types.is_boolean(types[name])]
-    types |= dict.fromkeys(numbers, arrow.float64()) | dict.fromkeys(columns.text, arrow.string())
+    words = (*columns.text, *columns.decisions)
+    types |= dict.fromkeys(numbers, arrow.float64()) | dict.fromkeys(words, arrow.string())
     converting = found.converting(csv, column_types=types, include_columns=columns.all())
     with (
         open_stream(table.path, found) as (stream, raw),
@@ -342,6 +367,14 @@ def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tupl
         for batch in source:
             for start in range(0, batch.num_rows, step):
                 yield batch.slice(start, step), min(raw.tell() / size, 1.0)
+
+
+def _excel_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
+    """Yield record batches of a sheet, which is in memory."""
+    sheet, done = table.head.select(columns.all()), 0
+    for batch in sheet.to_batches(max_chunksize=step):
+        done += batch.num_rows
+        yield batch, done / sheet.num_rows
 
 
 def _reader(

@@ -1,8 +1,9 @@
-"""Open a CSV or Parquet file: which of the two it is, its columns, and how its text is to be read."""
+"""Open a CSV, Parquet or Excel file: which of them it is, its columns, and how its text is to be read."""
 
 import codecs
 import re
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,10 +54,12 @@ class TableFile:
         The file.
     types : dict of str to pyarrow type
         Its columns, in order.
+    kind : str
+        "CSV", "Parquet" or "Excel".
     csv : CsvFormat or None
-        How to read its text; None: it is a Parquet file.
+        How to read the text of a CSV file.
     head : pyarrow table or None
-        The first block of a CSV file, with the types that its text suggests.
+        The first block of a CSV file, with the types that its text suggests; all rows of an Excel file.
     n_rows : int or None
         Its number of rows, where it says so.
     notes : tuple of str
@@ -65,14 +68,11 @@ class TableFile:
 
     path: Path
     types: dict[str, Any]
+    kind: str
     csv: CsvFormat | None
     head: Any
     n_rows: int | None
     notes: tuple[str, ...] = ()
-
-    @property
-    def kind(self) -> str:
-        return "Parquet" if self.csv is None else "CSV"
 
     def damaged(self, error: Exception, after_row: int | None = None) -> DataFileError:
         """Return a one-line error from pyarrow's."""
@@ -80,7 +80,7 @@ class TableFile:
 
 
 def open_table(path: str | Path, *, delimiter: str | None = None, encoding: str | None = None) -> TableFile:
-    """Open a CSV or Parquet file; which of the two it is, its first bytes say.
+    """Open a CSV, Parquet or Excel file; which of them it is, its first bytes say.
 
     Parameters
     ----------
@@ -104,17 +104,14 @@ def open_table(path: str | Path, *, delimiter: str | None = None, encoding: str 
             magic = stream.read(4)
     except OSError as error:
         raise DataFileError(
-            f"{str(file)!r} must be a CSV or Parquet file; it cannot be opened: {error.strerror}"
+            f"{str(file)!r} must be a CSV, Parquet or Excel file; it cannot be opened: {error.strerror}"
         ) from None
     if magic == _PARQUET_MAGIC:
         return _open_parquet(file)
     if not magic:
         raise DataFileError(f"{file.name} must be a readable CSV file with a header; it is empty")
     if magic == _ARCHIVE_MAGIC:
-        raise DataFileError(
-            f"{file.name} must be a CSV or Parquet file; it is a zip archive or an Excel file: unpack it, or save the "
-            "sheet as CSV"
-        )
+        return _open_excel(file)
     return _open_csv(file, delimiter, encoding, magic)
 
 
@@ -126,7 +123,46 @@ def _open_parquet(file: Path) -> TableFile:
             schema, n_rows = source.schema_arrow, source.metadata.num_rows
     except (arrow.ArrowException, OSError) as error:
         raise _damaged(file, "Parquet", error) from None
-    return TableFile(file, _types(schema, file), None, None, n_rows)
+    return TableFile(file, _types(schema, file), "Parquet", None, None, n_rows)
+
+
+def _open_excel(file: Path) -> TableFile:
+    """Read the first sheet of an Excel file: a header, then one row per person."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            is_excel = "xl/workbook.xml" in archive.namelist()
+    except (zipfile.BadZipFile, OSError) as error:
+        raise _damaged(file, "Excel", error) from None
+    if not is_excel:
+        raise DataFileError(f"{file.name} must be a CSV, Parquet or Excel file; it is a zip archive: unpack it")
+    openpyxl = require("openpyxl", extra="excel", purpose="Reading an Excel file")
+    try:
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True)
+        sheets, rows = list(book.sheetnames), list(book.worksheets[0].iter_rows(values_only=True))
+        book.close()
+    except (zipfile.BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
+        raise _damaged(file, "Excel", error) from None
+    # Sheets end with rows that were written once and emptied since.
+    rows = [row for row in rows if any(value is not None for value in row)]
+    if not rows:
+        raise DataFileError(f"{file.name} must be a readable Excel file with a header; its first sheet is empty")
+    header = ["" if name is None else str(name) for name in rows[0]]
+    columns = [_cells_as_column(values) for values in zip(*rows[1:], strict=True)] or [[] for _ in header]
+    table = arrow.Table.from_arrays([arrow.array(values) for values in columns], names=header)
+    notes = () if len(sheets) == 1 else (f"Of {file.name} the first sheet was read, {sheets[0]!r}.",)
+    return TableFile(file, _types(table.schema, file), "Excel", None, table, table.num_rows, notes)
+
+
+def _cells_as_column(values: Sequence[Any]) -> list[Any]:
+    """Return the cells of a sheet's column as values of one type: numbers, truth values, or else text."""
+    known = [value for value in values if value is not None]
+    if all(isinstance(value, bool) for value in known):
+        return list(values)
+    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        whole = all(isinstance(value, int) for value in known)
+        return list(values) if whole else [None if value is None else float(value) for value in values]
+    return [None if value is None else str(value) for value in values]
 
 
 def _open_csv(file: Path, delimiter: str | None, encoding: str | None, magic: bytes) -> TableFile:
@@ -148,7 +184,61 @@ def _open_csv(file: Path, delimiter: str | None, encoding: str | None, magic: by
     except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
         raise _damaged(file, "CSV", error) from None
     rows = arrow.Table.from_batches([] if head is None else [head], schema)
-    return TableFile(file, _types(schema, file), found, rows, None, notes)
+    return TableFile(file, _types(schema, file), "CSV", found, rows, None, notes)
+
+
+def distinct_texts(table: TableFile, name: str) -> list[str]:
+    """Return the different texts of a column: of a CSV file, those of its first block."""
+    column = table.head.column(name) if table.head is not None else None
+    if column is None:
+        parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
+        with parquet.ParquetFile(table.path) as source:
+            column = source.read([name]).column(name)
+    return [str(value) for value in column.unique().to_pylist() if value is not None]
+
+
+def read_batches(table: TableFile, *, text: Sequence[str] = (), chunk_rows: int | None = None) -> Iterator[Any]:
+    """Yield all columns of a file as pyarrow tables of some rows each.
+
+    Parameters
+    ----------
+    table : TableFile
+        The file.
+    text : sequence of str
+        Columns of a CSV file that are text whatever they look like.
+    chunk_rows : int, optional
+        Rows at a time; None: as they come.
+    """
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
+    parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
+    try:
+        if table.kind == "Excel":
+            yield from (table.head.slice(start, chunk_rows) for start in range(0, len(table.head), chunk_rows or 2**16))
+            return
+        if table.csv is None:
+            with parquet.ParquetFile(table.path) as source:
+                for batch in source.iter_batches(batch_size=chunk_rows or 2**16):
+                    yield arrow.Table.from_batches([batch])
+            return
+        # A column of whole numbers at the top of the file may have fractions further down.
+        whole = [name for name, one in table.types.items() if arrow.types.is_integer(one)]
+        types = table.types | dict.fromkeys(whole, arrow.float64()) | dict.fromkeys(text, arrow.string())
+        with (
+            open_stream(table.path, table.csv) as (stream, _),
+            csv.open_csv(stream, *table.csv.options(csv), table.csv.converting(csv, column_types=types)) as reader,
+        ):
+            for batch in reader:
+                for start in range(0, batch.num_rows, chunk_rows or max(batch.num_rows, 1)):
+                    yield arrow.Table.from_batches([batch.slice(start, chunk_rows)])
+    except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
+        raise table.damaged(error) from None
+
+
+def read_table(table: TableFile, *, text: Sequence[str] = ()) -> Any:
+    """Return all rows and columns of a file as one pyarrow table."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    return arrow.concat_tables(list(read_batches(table, text=text)))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The picture of the trade-off: TAF curves of one or several families on one axis."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -17,6 +17,19 @@ from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
 # Okabe and Ito's colours, which colour-blind people can tell apart; the dashes tell lines apart in black and white.
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#6A3D9A", "#4D4D4D")
 DASHES = ("-", (0, (5, 1.5)), (0, (6, 1.5, 1, 1.5)), (0, (1.2, 1.2)), (0, (5, 1, 1, 1, 1, 1)), (0, (8, 2)))
+
+# Grey tones of curves with bands, which are drawn behind all others.
+GREYS = ("#7A7A7A", "#B0B0B0")
+
+
+class BandedCurve(Protocol):
+    """A curve with a band, such as an `AchievableFrontier`."""
+
+    grid: FloatArray
+    accuracy: FloatArray
+    low: FloatArray
+    high: FloatArray
+
 
 # What the legend says of each family: a figure by family, or the function of a curve that computes it.
 LegendFigures = Mapping[str, float] | Callable[[TAFCurve], float] | None
@@ -189,6 +202,7 @@ class TAFDisplay:
         rule_of_80: bool = True,
         min_fairness: float | None = None,
         title: str | None = None,
+        achievable: BandedCurve | Mapping[str, BandedCurve] | None = None,
     ) -> "TAFDisplay":
         """Draw the curves.
 
@@ -206,6 +220,8 @@ class TAFDisplay:
             Left end of the axis; None fits it to the models.
         title : str, optional
             The title.
+        achievable : AchievableFrontier, or dict of str to AchievableFrontier, optional
+            What any rule could reach, with its band, drawn in grey behind the curves; `achievable_frontier` makes it.
 
         Returns
         -------
@@ -218,6 +234,11 @@ class TAFDisplay:
         if ax is None:
             pyplot = require("matplotlib.pyplot", extra="plot", purpose="TAFDisplay.plot")
             _, ax = pyplot.subplots(figsize=(7.2, 4.6), layout="constrained")
+        behind = _behind(achievable)
+        for index, (name, banded) in enumerate(behind.items()):
+            grey = GREYS[index % len(GREYS)]
+            ax.fill_between(banded.grid, banded.low, banded.high, color=grey, alpha=0.25, linewidth=0, zorder=1)
+            ax.plot(banded.grid, banded.accuracy, color=grey, linewidth=1.6, label=plain(name), zorder=1)
         for index, (family, curve) in enumerate(self.curves.items()):
             color = COLORS[index % len(COLORS)]
             if show_models and family in self.points:
@@ -233,7 +254,7 @@ class TAFDisplay:
         if rule_of_80 and low < 0.8:
             ax.axvline(0.8, color="#8A8A8A", linewidth=1.0, linestyle=(0, (4, 3)), zorder=0)
             ax.text(0.8, 0.99, " 80 %", color="#6A6A6A", fontsize=8, va="top", transform=ax.get_xaxis_transform())
-        self._decorate(ax, low, title)
+        self._decorate(ax, low, title, list(behind.values()))
         if name_models:
             self._name_models(ax, low)
         self.ax_, self.figure_ = ax, ax.figure
@@ -247,8 +268,9 @@ class TAFDisplay:
     def _label(self, family: str) -> str:
         return plain(family) + (f"  (FAUC {self.scores[family]:.3f})" if family in self.scores else "")
 
-    def _decorate(self, ax: Any, low: float, title: str | None) -> None:
+    def _decorate(self, ax: Any, low: float, title: str | None, behind: Sequence[BandedCurve]) -> None:
         paths = [_path(curve, low) for curve in self.curves.values()]
+        paths += [np.column_stack([curve.grid, curve.accuracy]) for curve in behind]
         shown = np.concatenate([path[path[:, 0] >= low, 1] for path in paths])
         bottom, top = float(shown.min()), float(shown.max())
         margin = max(0.06 * (top - bottom), 0.004)
@@ -282,6 +304,20 @@ class TAFDisplay:
                     short = name.removeprefix(f"{family}/")
                     names.setdefault(name, Name(short, x, y, COLORS[index % len(COLORS)]))
         write_names(ax, list(names.values()), [_path(curve, low) for curve in self.curves.values()])
+
+
+def _behind(achievable: BandedCurve | Mapping[str, BandedCurve] | None) -> dict[str, BandedCurve]:
+    """Return the curves with bands by the names that the legend gives them."""
+    if achievable is None:
+        return {}
+    curves = dict(achievable) if isinstance(achievable, Mapping) else {"achievable": achievable}
+    for name, curve in curves.items():
+        if not all(hasattr(curve, part) for part in ("grid", "accuracy", "low", "high")):
+            raise InvalidInputError(
+                f"achievable must be an AchievableFrontier or a dict of them; got {type(curve).__name__} for {name!r}: "
+                "make one with achievable_frontier"
+            )
+    return curves
 
 
 def _path(curve: TAFCurve, low: float) -> FloatArray:

@@ -1,7 +1,7 @@
 """The empirical Pareto frontier: TAF (Definition 2, Algorithm 1), TAFI (Theorem 2) and the signed hull."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,13 +10,15 @@ from fairfrontier._columns import as_array, numeric, to_frame
 from fairfrontier._html import curve_html
 from fairfrontier._validation import FloatArray, IntArray, interpolation, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._hull import concave_majorant, signed_hull_1d, signed_hull_lp
+from fairfrontier.identify._hull import concave_majorant, ratio_hull, signed_hull_1d, signed_hull_lp
 from fairfrontier.metrics._contrasts import RowSets
 
 # Below this many models a filter costs more than the sort that it saves.
 _FILTER_FROM = 8192
 # Size of the filter's sample and number of its intervals, a power of two: f·1024 is then exact.
 _SAMPLE = 1024
+# Levels at which mixtures are looked for where fairness is a ratio, besides those of the models on the frontier.
+_RATIO_LEVELS = np.linspace(0.0, 1.0, 101)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +154,29 @@ def _not_beaten_by_sample(f: FloatArray, a: FloatArray) -> IntArray:
     ends = np.minimum(np.arange(1, _SAMPLE + 2) / _SAMPLE, 1.0)
     attained = TAFCurve(f[::every][best], a[::every][best], best)(ends)
     return np.flatnonzero(a >= attained[(f * _SAMPLE).astype(np.intp)])
+
+
+def frontier_of(
+    rates: FloatArray, sets: RowSets, accuracy: FloatArray, interpolate: bool | Literal["signed"]
+) -> TAFCurve:
+    """Return the TAF curve of models from their rates (k, s), or a hull of it; see `TradeoffPoints.frontier`."""
+    if interpolate and not sets.compares_differences:
+        return _ratio_frontier(rates, sets, accuracy)
+    if interpolate == "signed":
+        return signed_frontier(rates, sets, accuracy)
+    return taf_curve(sets.fairness(rates), accuracy, interpolate=bool(interpolate))
+
+
+def _ratio_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> TAFCurve:
+    """Return what randomised mixtures attain where fairness is a ratio: steps, each a mixture that is fair enough."""
+    if sets.comparison != "ratio":
+        raise InvalidInputError(
+            "interpolate must be False with odds ratios: mixtures have no linear program for them; use 'impact_ratio'"
+        )
+    alone = taf_curve(sets.fairness(rates), accuracy)
+    knots = ratio_hull(rates, sets, accuracy, np.append(_RATIO_LEVELS, alone.fairness))
+    used = np.flatnonzero((knots.probability > 0).any(axis=0))
+    return TAFCurve(knots.fairness, knots.accuracy, knots.models[used], mixture=knots.probability[:, used])
 
 
 def signed_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> TAFCurve:

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression, linprog
 
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.exceptions import FairFrontierError
+from fairfrontier.exceptions import FairFrontierError, InfeasibleError
 from fairfrontier.metrics._contrasts import RowSets
 
 # Two slopes of the parametric program that differ by less are one line.
@@ -104,6 +104,28 @@ def signed_hull_lp(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> Kn
     return Knots(np.array([e.fairness for e in ends]), probability @ accuracy, np.arange(len(accuracy)), probability)
 
 
+def ratio_hull(rates: FloatArray, sets: RowSets, accuracy: FloatArray, levels: FloatArray) -> Knots:
+    """Return the best accuracy of any mixture whose lowest rate is at least f times its highest, at given levels f.
+
+    Notes
+    -----
+    A ratio is no average over mixtures, so that the optimum is not piecewise linear in f; for each f it is a linear
+    program. Levels that no mixture attains are left out.
+    """
+    program = _MixtureProgram(rates, sets, accuracy)
+    found: list[_Solution] = []
+    for level in np.unique(levels):
+        try:
+            found.append(program.solve(float(level)))
+        except InfeasibleError:
+            break
+    probability = np.stack([solution.probability for solution in found])
+    value = np.maximum.accumulate((probability @ accuracy)[::-1])[::-1]  # the solver's tolerance may break the order
+    last = np.append(np.diff(value) < 0.0, True)
+    fairness = np.array([solution.fairness for solution in found])
+    return Knots(fairness[last], value[last], np.arange(len(accuracy)), probability[last])
+
+
 def _most_accurate(accuracy: FloatArray) -> Knots:
     """Return the curve at fairness 0 alone: no mixture has a score bias of 1 or less."""
     best = accuracy.argmax()
@@ -121,14 +143,17 @@ class _Solution:
 class _MixtureProgram:
     """max Σ pᵢ·accuracyᵢ subject to the largest gap of the mixture's rates ≤ 1 − f.
 
+    Where fairness is a ratio: subject to a lowest rate of at least f times the highest.
+
     Each block of g row sets has a lowest and a highest rate as variables, so that g sets need 2g + 1 rows and not
     g(g − 1).
     """
 
     def __init__(self, rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> None:
-        self.k, n_blocks = len(accuracy), len(sets.blocks)
+        blocks = sets.pairs().tolist() if sets.reference else sets.blocks
+        self.k, n_blocks, self.ratio = len(accuracy), len(blocks), not sets.compares_differences
         rows = []
-        for b, block in enumerate(sets.blocks):
+        for b, block in enumerate(blocks):
             for s in block:
                 for sign, bound in ((-1.0, 2 * b), (1.0, 2 * b + 1)):
                     row = np.zeros(self.k + 2 * n_blocks)
@@ -143,11 +168,13 @@ class _MixtureProgram:
         self.simplex = np.concatenate([np.ones(self.k), np.zeros(2 * n_blocks)])[None, :]
 
     def solve(self, fairness: float) -> _Solution:
-        limit = np.concatenate([np.zeros(len(self.rows)), np.full(len(self.gap), 1.0 - fairness)])
+        """Return the best mixture that is fair enough."""
+        gap = np.where(self.gap > 0, fairness, self.gap) if self.ratio else self.gap
+        limit = np.full(len(gap), 0.0 if self.ratio else 1.0 - fairness)
         result = linprog(
             self.cost,
-            A_ub=np.vstack([self.rows, self.gap]),
-            b_ub=limit,
+            A_ub=np.vstack([self.rows, gap]),
+            b_ub=np.concatenate([np.zeros(len(self.rows)), limit]),
             A_eq=self.simplex,
             b_eq=[1.0],
             bounds=self.bounds,
@@ -180,6 +207,8 @@ class _MixtureProgram:
 
     @staticmethod
     def _check(result: object) -> None:
+        if getattr(result, "status", 1) == 2:
+            raise InfeasibleError("no mixture of these models is as fair as that; add the constant model")
         if getattr(result, "status", 1) != 0:
             raise FairFrontierError(
                 f"the linear program of the signed frontier failed: {getattr(result, 'message', '')}"

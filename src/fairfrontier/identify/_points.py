@@ -16,7 +16,8 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._calls import Calls
-from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
+from fairfrontier.identify._classes import class_decisions, joined
+from fairfrontier.identify._frontier import TAFCurve, frontier_of
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
@@ -31,7 +32,7 @@ class TradeoffPoints:
     Attributes
     ----------
     fairness : ndarray of shape (k,)
-        1 − the largest absolute bias over the contrasts, not below 0.
+        1 − the largest absolute bias over the contrasts, not below 0; or the smallest ratio of two rates.
     accuracy : ndarray of shape (k,)
         The accuracy measure, larger is better.
     names : tuple of str, length k
@@ -92,6 +93,12 @@ class TradeoffPoints:
         probabilities p with |Σ pᵢ·biasᵢ| ≤ 1 − f on every contrast. (Where scores, not decisions, have a bias above 1,
         fairness stops at 0 and is no longer 1 − |bias|; mixtures may then fall short of TAFI too.)
 
+        A ratio is no average over mixtures at all. With such a measure both hulls are the same step curve: the best
+        mixture, by a linear program, at each hundredth and at the fairness of each model on the frontier.
+
+        The accuracy of a mixture is the average of accuracies for decisions drawn model by model. ``"exp_mse"`` and
+        ``"r2"`` of averaged *predictions* are another matter: there a mean of two models is better than a draw.
+
         Examples
         --------
         >>> import numpy as np
@@ -103,10 +110,8 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        kind = validate.interpolation(interpolate)
-        if kind == "signed":
-            return replace(signed_frontier(self.rates, self.sets, self.accuracy), library=self.library)
-        return replace(taf_curve(self.fairness, self.accuracy, interpolate=kind), library=self.library)
+        curve = frontier_of(self.rates, self.sets, self.accuracy, validate.interpolation(interpolate))
+        return replace(curve, library=self.library)
 
     def to_frame(self) -> Any:
         """Return the points as a dataframe: one row per model, with its rate in each row set."""
@@ -173,16 +178,21 @@ def tradeoff_points(
     Parameters
     ----------
     y_true : array-like of shape (n,)
-        Two classes of any type (the second in sorted order is positive), or numbers for regression.
+        Two classes of any type (the second in sorted order is positive), more classes, or numbers for regression.
     y_preds : dict, 2-D array-like of shape (n, k) or dataframe
-        Scores or 0/1 decisions of `k` models, by name, by column.
+        Scores or 0/1 decisions of `k` models, by name, by column; of more than two classes the decided class.
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
         One or more sensitive attributes; groups may be anything hashable. None only with masks as `fairness`.
     fairness : str, list of (mask, mask), or callable
         ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``,
-        ``"mean_difference"``; pairs of boolean masks of length n; or a function
-        ``(y_true, y_pred, *, sensitive_features) -> bias``, 0 meaning fair, such as Fairlearn's differences. Functions
-        are called once per model and see decisions.
+        ``"mean_difference"``: 1 − the largest difference of rates. ``"impact_ratio"`` (of selection rates),
+        ``"equal_opportunity_ratio"``, ``"predictive_equality_ratio"``, ``"equalized_odds_ratio"``: the lowest rate
+        divided by the highest; where all rates are 0 everybody is treated alike, and it is 1. ``"odds_ratio"``: the
+        same for the odds of selection.
+        Any of them may be followed by ``" against GROUP"`` (groups are compared with that one only) and ``" within
+        ATTRIBUTE"`` (groups are compared inside each value of that attribute, which is a control and no group).
+        Or pairs of boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0
+        meaning fair, such as Fairlearn's differences. Functions are called once per model and see decisions.
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"brier"`` (1 − Brier score), ``"r2"`` (clipped to [0, 1]),
         ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The measures ``"r2"`` and
@@ -209,6 +219,10 @@ def tradeoff_points(
     Dask arrays, series and dataframes are taken too, for the named measures: each partition is summed where it lies,
     and nothing is gathered but the sums. See `points_from_chunks` for files.
 
+    With more than two classes each is taken against the rest: the rates of deciding for it (with measures that
+    condition, among rows that have that label, or have not) are compared between groups, and fairness is that of the
+    worst class. Accuracy is the share of right decisions.
+
     Examples
     --------
     >>> import numpy as np
@@ -232,6 +246,10 @@ def tradeoff_points(
     }
     if is_dask(y_true, y_preds, sensitive_features, sample_weight):
         return points_from_chunks(dask_chunks(y_true, y_preds, **parts), **options)
+    if isinstance(accuracy, str) and accuracy == "accuracy" and y_true is not None and not callable(fairness):
+        several = class_decisions(y_true, y_preds)
+        if several is not None:
+            return _points_of_classes(*several, parts, options)
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
     library = library_of(y_preds, y_true, sensitive_features)
     if callable(fairness) or callable(accuracy):
@@ -240,6 +258,29 @@ def tradeoff_points(
     options.pop("include_constant")
     points = points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
     return replace(points, library=library)
+
+
+def _points_of_classes(
+    classes: list[Any], label: IntArray, decided: dict[str, IntArray], parts: dict[str, Any], options: dict[str, Any]
+) -> TradeoffPoints:
+    """Return points where there are more than two classes: one against the rest, for each."""
+    include_constant, names = options["include_constant"], tuple(decided)
+    check_constant_name(names, include_constant)
+    binary = options | {"include_constant": False, "threshold": 0.5}
+    found = []
+    for i, value in enumerate(classes):
+        chosen = {name: (codes == i).astype(np.uint8) for name, codes in decided.items()}
+        points = tradeoff_points((label == i).astype(np.uint8), chosen, **parts, **binary)
+        found.append((value, points.rates, points.sets))
+    rates, sets = joined(found)
+    weight = validate.sample_weights(parts["sample_weight"], len(label))
+    right = np.array([np.average(codes == label, weights=weight) for codes in decided.values()])
+    if not include_constant:
+        return points_from_rates(rates, sets, right, names)
+    shares = np.bincount(label, weight, minlength=len(classes)) / (len(label) if weight is None else weight.sum())
+    # The constant model decides for the most frequent class, whatever the group.
+    constant = np.concatenate([np.full(part.shape[1], i == shares.argmax()) for i, (_, part, _) in enumerate(found)])
+    return points_from_rates(np.vstack([rates, constant]), sets, np.append(right, shares.max()), (*names, CONSTANT))
 
 
 def points_from_chunks(
@@ -332,9 +373,7 @@ def points_from_sums(found: Sums, names: tuple[str, ...], *, include_constant: b
 def points_from_rates(rates: FloatArray, sets: RowSets, accuracy: FloatArray, names: tuple[str, ...]) -> TradeoffPoints:
     """Return points from group rates (k, s) and accuracies (k,)."""
     # An accuracy is a quotient of sums; rounding may leave it a hair outside [0, 1].
-    return TradeoffPoints(
-        np.clip(1.0 - sets.largest_gap(rates), 0.0, 1.0), np.clip(accuracy, 0.0, 1.0), names, rates, sets
-    )
+    return TradeoffPoints(sets.fairness(rates), np.clip(accuracy, 0.0, 1.0), names, rates, sets)
 
 
 def called_points(

@@ -1,12 +1,15 @@
-"""Learners: the model families to stack, models of the attribute, and the three fair methods to compare with."""
+"""Learners: the model families to stack, models of the attribute, and the fair methods to compare with."""
 
 from fairfrontier.learners._adversarial import AdversarialDebiasing
+from fairfrontier.learners._cost_sensitive import FCSC
 from fairfrontier.learners._fagtb import FAGTB
 from fairfrontier.learners._fair import FairGrid
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
 from fairfrontier.learners._group import GroupModels, fit_group_models
+from fairfrontier.learners._kernel_fair import KernelFair
 from fairfrontier.learners._kitchen import kitchen_sink
 from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
+from fairfrontier.learners._plug_in import FPIR, LinearPost
 from fairfrontier.learners._reductions import Reductions
 from fairfrontier.learners._trees import TreeFamily, forest_trees
 from fairfrontier.learners._zoo import FittedModels, classifier_zoo, fit_models, regressor_zoo
@@ -14,10 +17,14 @@ from fairfrontier.learners._zoo import FittedModels, classifier_zoo, fit_models,
 __all__ = [
     "AdversarialDebiasing",
     "FAGTB",
+    "FCSC",
+    "FPIR",
     "FairGrid",
     "FamilyUnion",
     "FittedModels",
     "GroupModels",
+    "KernelFair",
+    "LinearPost",
     "MinipatchTrees",
     "MinipatchTreesRegressor",
     "ModelFamily",

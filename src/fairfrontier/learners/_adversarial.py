@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from fairfrontier._extras import require
-from fairfrontier._validation import number
+from fairfrontier._validation import number, whole_number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._adversarial_net import NetData, NetSettings, train
 from fairfrontier.learners._fair import FairLearner, FairProblem
@@ -140,6 +140,7 @@ class AdversarialDebiasing(FairLearner):
 
     family: ClassVar[str] = "adversarial"
     knob: ClassVar[str] = "adversary_weight"
+    paper_range: ClassVar[tuple[float, float] | None] = (0.0, 1.0)
     dtype: ClassVar[type] = np.float64
 
     def __init__(
@@ -177,10 +178,8 @@ class AdversarialDebiasing(FairLearner):
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> NetCore:
         torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
         settings = self._settings(len(problem.y))
-        centre, scale = problem.X.mean(axis=0), problem.X.std(axis=0)
-        # A constant column is found by its range: the standard deviation of a constant 0.1 is 1e-15, not 0.
-        scale[np.ptp(problem.X, axis=0) == 0.0] = 1.0
-        data = _net_data(problem, (problem.X - centre) / scale)
+        X, centre, scale = standardise(problem.X)
+        data = _net_data(problem, X)
         root = seed_sequence(self.random_state)
         tasks = [values[i : i + _NETS_PER_TASK] for i in range(0, len(values), _NETS_PER_TASK)]
         workers = min(effective_n_jobs(self.n_jobs), len(tasks))
@@ -207,12 +206,20 @@ class AdversarialDebiasing(FairLearner):
         return NetSettings(
             hidden_units=self.hidden_units,
             epochs=self.epochs,
-            batch_size=int(number(size, parameter="batch_size", low=1)),
+            batch_size=whole_number(size, parameter="batch_size", low=1),
             learning_rate=number(self.learning_rate, parameter="learning_rate", low=0.0),
             adversary_learning_rate=number(self.adversary_learning_rate, parameter="adversary_learning_rate", low=0.0),
             weight_decay=number(self.weight_decay, parameter="weight_decay", low=0.0),
             projection=bool(self.projection),
         )
+
+
+def standardise(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return features (n, d) with mean 0 and variance 1, and the centre and scale (d,) that make them so."""
+    centre, scale = X.mean(axis=0), X.std(axis=0)
+    # A constant column is found by its range: the standard deviation of a constant 0.1 is 1e-15, not 0.
+    scale[np.ptp(X, axis=0) == 0.0] = 1.0
+    return (X - centre) / scale, centre, scale
 
 
 def _net_data(problem: FairProblem, X: NDArray[np.float64]) -> NetData:

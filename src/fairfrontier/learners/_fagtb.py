@@ -182,6 +182,7 @@ class FAGTB(FairLearner):
 
     family: ClassVar[str] = "fagtb"
     knob: ClassVar[str] = "adversary_weight"
+    paper_range: ClassVar[tuple[float, float] | None] = (0.0, 0.2)
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from fairfrontier._validation import Attribute, attributes, number, one_of
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
 from fairfrontier.learners._inputs import features, features_and_labels
-from fairfrontier.metrics._contrasts import MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 
 
 class Core(Protocol):
@@ -109,6 +109,8 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
     knob: ClassVar[str]
     is_randomized: ClassVar[bool] = False
     dtype: ClassVar[type] = np.float32
+    # The ends of the grid in the paper's supplement; None: the paper does not run the method.
+    paper_range: ClassVar[tuple[float, float] | None] = None
     fairness: str
 
     def __sklearn_tags__(self) -> Any:
@@ -124,6 +126,25 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def default_values(cls, count: int = 20) -> NDArray[np.float64]:
         """Return a grid of the knob from least to most fair."""
+
+    @classmethod
+    def grid_values(cls, grid: str = "ours", count: int = 20) -> NDArray[np.float64]:
+        """Return a grid of the knob by its name.
+
+        Parameters
+        ----------
+        grid : {"ours", "paper"}
+            "ours": `default_values`. "paper": the evenly spaced grid of the paper's supplement.
+        count : int
+            How many values.
+        """
+        if one_of(grid, ("ours", "paper"), parameter="grid") == "ours":
+            return cls.default_values(count)
+        if cls.paper_range is None:
+            raise InvalidInputError(
+                f"grid must be 'ours' for {cls.__name__}, which the paper does not run; got {grid!r}"
+            )
+        return np.linspace(*cls.paper_range, count)
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any) -> Self:
         """Fit at the value of the knob that the constructor was given.
@@ -145,7 +166,9 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         self.core_ = self._fit_values(problem, self._values([getattr(self, self.knob)]))
         return self
 
-    def fit_grid(self, X: Any, y: Any, *, sensitive_features: Any, values: ArrayLike | None = None) -> FairGrid:
+    def fit_grid(
+        self, X: Any, y: Any, *, sensitive_features: Any, values: ArrayLike | None = None, grid: str = "ours"
+    ) -> FairGrid:
         """Fit at many values of the knob together.
 
         Parameters
@@ -153,7 +176,10 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         X, y, sensitive_features
             As in `fit`.
         values : array-like of shape (k,), default=None
-            Distinct values of the knob; None: `default_values()`, twenty from least to most fair.
+            Distinct values of the knob; None: twenty of `grid`.
+        grid : {"ours", "paper"}, default="ours"
+            Where no values are given: `default_values()`, from least to most fair, or the grid of the paper's
+            supplement.
 
         Returns
         -------
@@ -161,12 +187,12 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
             The fitted family; this object itself stays unfitted.
         """
         learner = clone(self)
-        grid = learner._values(self.default_values() if values is None else values)
-        core = learner._fit_values(learner._problem(X, y, sensitive_features), grid)
-        names = tuple(f"{self.family}/{self.knob}={value:.6g}" for value in grid)
+        knobs = learner._values(self.grid_values(grid) if values is None else values)
+        core = learner._fit_values(learner._problem(X, y, sensitive_features), knobs)
+        names = tuple(f"{self.family}/{self.knob}={value:.6g}" for value in knobs)
         if repeated(names):
             raise InvalidInputError(f"values must differ in six digits; got {repeated(names)[0]!r} twice")
-        return FairGrid(grid, names, learner, core)
+        return FairGrid(knobs, names, learner, core)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the scores (n, 2) of both classes."""
@@ -191,11 +217,10 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         return np.asarray(checked, dtype=np.float64)
 
     def _problem(self, X: Any, y: Any, sensitive_features: Any) -> FairProblem:
-        one_of(self.fairness, MEASURES, parameter="fairness")
+        labels = named_measure(self.fairness).conditions
         X, y, classes = features_and_labels(self, X, y, dtype=self.dtype)
         self.classes_ = classes
         groups = attributes(sensitive_features, len(X))
-        labels = MEASURES[self.fairness]
         conditions = tuple(np.arange(len(X)) if at is None else np.flatnonzero(y == at) for at in labels)
         for rows, label in zip(conditions, labels, strict=True):
             for attribute in groups:

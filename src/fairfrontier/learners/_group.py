@@ -21,7 +21,7 @@ from fairfrontier._validation import attributes, column, one_of, same_length
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import as_rows, seed_sequence
-from fairfrontier.metrics._contrasts import MEASURES, intersection
+from fairfrontier.metrics._contrasts import intersection, named_measure
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def fit_group_models(
     given = attributes(sensitive_features, number_of_rows(rows))
     if sensitive_mode == "intersectional" and len(given) > 1:
         given = (intersection(given),)
-    label = None if y is None or MEASURES.get(fairness) == (None,) else _labels(y, number_of_rows(rows))
+    label = None if y is None or not named_measure(fairness).needs_labels else _labels(y, number_of_rows(rows))
     targets = group_targets(given, label, fairness)
     seed = int(seed_sequence(random_state).generate_state(1)[0] >> 1)
     pairs = _checked(default_learners(seed) if learners is None else learners)

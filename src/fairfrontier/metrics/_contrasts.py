@@ -5,14 +5,15 @@ bias and cᵀŷ a decision bias. A measure is a list of *blocks* of row sets; in
 other, so that the bias of a block is the largest rate minus the smallest.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
+from fairfrontier._groups import NOT_COMPARED
 from fairfrontier._rows import Key
 from fairfrontier._validation import (
     Attribute,
@@ -28,21 +29,122 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 
 # Demographic parity in the units of a regression target itself; of decisions the two are the same.
 MEAN_DIFFERENCE = "mean_difference"
-# The labels on which each measure conditions: None is every row.
-MEASURES: dict[str, tuple[bool | None, ...]] = {
-    "demographic_parity": (None,),
-    MEAN_DIFFERENCE: (None,),
-    "equal_opportunity": (True,),
-    "true_positive_rate_parity": (True,),
-    "predictive_equality": (False,),
-    "false_positive_rate_parity": (False,),
-    "equalized_odds": (True, False),
+_ALL, _POSITIVE, _NEGATIVE = (None,), (True,), (False,)
+# Every measure: the labels on which it conditions (None is every row), and how rates are compared (`COMPARISONS`).
+_MEASURES: dict[str, tuple[tuple[bool | None, ...], str]] = {
+    "demographic_parity": (_ALL, "difference"),
+    MEAN_DIFFERENCE: (_ALL, "difference"),
+    "equal_opportunity": (_POSITIVE, "difference"),
+    "true_positive_rate_parity": (_POSITIVE, "difference"),
+    "predictive_equality": (_NEGATIVE, "difference"),
+    "false_positive_rate_parity": (_NEGATIVE, "difference"),
+    "equalized_odds": (_POSITIVE + _NEGATIVE, "difference"),
+    "impact_ratio": (_ALL, "ratio"),
+    "demographic_parity_ratio": (_ALL, "ratio"),
+    "equal_opportunity_ratio": (_POSITIVE, "ratio"),
+    "predictive_equality_ratio": (_NEGATIVE, "ratio"),
+    "equalized_odds_ratio": (_POSITIVE + _NEGATIVE, "ratio"),
+    "odds_ratio": (_ALL, "odds"),
 }
+MEASURES: dict[str, tuple[bool | None, ...]] = {name: conditions for name, (conditions, _) in _MEASURES.items()}
 
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
+# Up to this many pairs a block has no more of them than sets.
+_FEW_PAIRS = 3
+
+# What may follow a measure's name: the group that others are compared with, and the attribute whose values are strata.
+_AGAINST, _WITHIN = " against ", " within "
 
 Fairness = str | Callable[..., float] | Sequence[tuple[Any, Any]]
+
+
+def _difference(low: FloatArray, high: FloatArray) -> FloatArray:
+    return np.asarray(high - low)
+
+
+def _ratio(low: FloatArray, high: FloatArray) -> FloatArray:
+    # Nobody selected in either set: both are treated alike. A share cannot be negative; an extrapolated one may be.
+    low, high = np.maximum(low, 0.0), np.maximum(high, 0.0)
+    quotient = np.divide(low, high, out=np.full(np.shape(low), 2.0), where=high > 0)
+    return 1.0 - np.where(low == high, 1.0, np.minimum(quotient, 2.0))
+
+
+def _odds(low: FloatArray, high: FloatArray) -> FloatArray:
+    low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+    return np.where(low == high, 0.0, _ratio(low * (1.0 - high), high * (1.0 - low)))
+
+
+def _log(rates: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(rates, 0.0))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two rates are compared.
+
+    Attributes
+    ----------
+    bias : callable
+        ``(low, high) -> bias``: 0 where the rates are equal, 1 − fairness; negative where they are the other way round.
+    link : callable
+        A function of the rates whose differences are what is compared.
+    multiplied : bool
+        True: fairness is e to the minus difference of links, and so moves in proportion to itself.
+    """
+
+    bias: Callable[[FloatArray, FloatArray], FloatArray]
+    link: Callable[[FloatArray], FloatArray]
+    multiplied: bool
+
+
+COMPARISONS = {
+    "difference": Comparison(_difference, np.asarray, multiplied=False),
+    "ratio": Comparison(_ratio, _log, multiplied=True),
+    "odds": Comparison(_odds, lambda rates: _log(rates) - _log(1.0 - rates), multiplied=True),
+}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure by name.
+
+    Attributes
+    ----------
+    conditions : tuple
+        The labels on which it conditions; None is every row.
+    comparison : str
+        A key of `COMPARISONS`.
+    against : tuple of str
+        The reference group of each attribute, as text; empty: every group is compared with every other.
+    within : str or None
+        The attribute whose values are strata: groups are compared inside each of them only.
+    """
+
+    conditions: tuple[bool | None, ...]
+    comparison: str
+    against: tuple[str, ...] = ()
+    within: str | None = None
+
+    @property
+    def needs_labels(self) -> bool:
+        return self.conditions != _ALL
+
+
+def named_measure(fairness: str, *, parameter: str = "fairness") -> Measure:
+    """Return the measure of a name, such as ``"impact_ratio against White"`` or ``"demographic_parity within job"``.
+
+    Examples
+    --------
+    >>> named_measure("impact_ratio against White within job")
+    Measure(conditions=(None,), comparison='ratio', against=('White',), within='job')
+    """
+    rest, _, within = str(fairness).partition(_WITHIN)
+    name, _, against = rest.partition(_AGAINST)
+    conditions, comparison = _MEASURES[one_of(name, _MEASURES, parameter=parameter)]
+    groups = tuple(part.strip() for part in against.split(",") if part.strip())
+    return Measure(conditions, comparison, groups, within.strip() or None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,34 +159,124 @@ class RowSets:
         Sets that are compared with one another; two sets make one contrast, g sets make g(g − 1)/2.
     attributes : tuple of str
         The sensitive attribute that each block belongs to.
+    comparison : str
+        How two rates are compared: a key of `COMPARISONS`.
+    reference : tuple of int
+        The set of each block with which the others are compared; empty: each with each.
     """
 
     names: tuple[str, ...]
     blocks: tuple[tuple[int, ...], ...]
     attributes: tuple[str, ...]
+    comparison: str = "difference"
+    reference: tuple[int, ...] = ()
 
     @property
     def n_contrasts(self) -> int:
-        return sum(len(block) * (len(block) - 1) // 2 for block in self.blocks)
+        sizes = map(len, self.blocks)
+        return sum(size - 1 if self.reference else size * (size - 1) // 2 for size in sizes)
+
+    @property
+    def compares_differences(self) -> bool:
+        """True: the bias is linear in the rates, up to its sign."""
+        return self.comparison == "difference"
+
+    def pairs_by_block(self) -> list[IntArray]:
+        """Return the contrasts of each block as pairs of sets, arrays of shape (·, 2)."""
+        if self.reference:
+            both = zip(self.blocks, self.reference, strict=True)
+            return [np.array([(s, first) for s in block if s != first], dtype=np.intp) for block, first in both]
+        return [
+            np.asarray(block, dtype=np.intp)[np.stack(np.triu_indices(len(block), k=1), axis=1)]
+            for block in self.blocks
+        ]
 
     def pairs(self) -> IntArray:
         """Return the contrasts as pairs of sets, shape (m, 2): the first set minus the second."""
-        parts = [np.asarray(block)[np.stack(np.triu_indices(len(block), k=1), axis=1)] for block in self.blocks]
-        return np.concatenate(parts).astype(np.intp, copy=False)
+        return np.concatenate(self.pairs_by_block())
 
     def contrast_names(self) -> tuple[str, ...]:
         """Return a name for each contrast, in the order of `pairs`."""
         return tuple(f"{self.names[i]} − {self.names[j]}" for i, j in self.pairs())
 
+    def basis(self) -> FloatArray:
+        """Return coordinates (q, s) of the differences between rates, of which there are fewer than pairs.
+
+        Notes
+        -----
+        A block of up to three sets, or one that has a reference, has its pairs as coordinates. Any other block of g
+        sets has √g times the rate of each set minus the mean of all: g coordinates instead of g(g − 1)/2, with the same
+        sum of squares. What is made of lengths and angles is then the same as with pairs.
+        """
+        return np.vstack([part for part, _ in self._basis_by_block()])
+
+    def pairs_of_basis(self) -> csr_array:
+        """Return the matrix (m, q) from coordinates of `basis` to the differences of pairs; its transpose goes back."""
+        return csr_array(block_diag([part for _, part in self._basis_by_block()], format="csr"))
+
+    def _basis_by_block(self) -> Iterator[tuple[FloatArray, csr_array]]:
+        """Yield the coordinates (q, s) of each block, and the matrix from these to its pairs."""
+        for block, pairs in zip(self.blocks, self.pairs_by_block(), strict=True):
+            size, both = len(block), np.concatenate([np.ones(len(pairs)), -np.ones(len(pairs))])
+            number = np.tile(np.arange(len(pairs)), 2)
+            of_pairs = csr_array((both, (number, pairs.T.ravel())), shape=(len(pairs), len(self.names)))
+            if self.reference or len(pairs) <= _FEW_PAIRS:
+                yield of_pairs.toarray(), csr_array(np.eye(len(pairs)))
+                continue
+            coordinates = np.zeros((size, len(self.names)))
+            coordinates[:, list(block)] = np.sqrt(size) * (np.eye(size) - 1.0 / size)
+            yield coordinates, csr_array(of_pairs[:, list(block)] / np.sqrt(size))
+
     def largest_gap(self, rates: FloatArray) -> FloatArray:
-        """Return the bias max |cᵀ·| over all contrasts from rates (k, s), without forming the pairs."""
+        """Return the bias over all contrasts from rates (k, s) or (b, s, k), without forming the pairs."""
         return np.asarray(np.max(list(self.block_gaps(rates)), axis=0))
 
-    def block_gaps(self, rates: FloatArray) -> Iterable[FloatArray]:
-        """Yield the largest difference inside each block, shape (k,)."""
-        for block in self.blocks:
-            of_block = rates[:, list(block)]
-            yield of_block.max(axis=1) - of_block.min(axis=1)
+    def fairness(self, rates: FloatArray) -> FloatArray:
+        """Return 1 − the largest bias, in [0, 1], from rates (k, s) or (b, s, k)."""
+        return np.clip(1.0 - self.largest_gap(rates), 0.0, 1.0)
+
+    def block_gaps(self, rates: FloatArray, comparison: str | None = None) -> Iterable[FloatArray]:
+        """Yield the largest bias inside each block from rates (k, s) or (b, s, k), the sets along axis 1."""
+        bias = COMPARISONS[comparison or self.comparison].bias
+        for i, block in enumerate(self.blocks):
+            if self.reference:
+                first = rates[:, self.reference[i]][:, None]
+                others = rates[:, [s for s in block if s != self.reference[i]]]
+                yield bias(np.minimum(others, first), np.maximum(others, first)).max(axis=1)
+            elif len(block) == 2:
+                first, second = rates[:, block[0]], rates[:, block[1]]
+                yield bias(np.minimum(first, second), np.maximum(first, second))
+            else:
+                of_block = rates[:, list(block)]
+                yield bias(of_block.min(axis=1), of_block.max(axis=1))
+
+    def extreme_pairs(self, rates: FloatArray) -> Iterable[tuple[IntArray, IntArray]]:
+        """Yield the sets (k,) with the lower and the higher rate of the worst pair of each block, from rates (k, s)."""
+        bias, every = COMPARISONS[self.comparison].bias, np.arange(len(rates))
+        for i, block in enumerate(self.blocks):
+            sets = np.asarray(block)
+            low, high = sets[rates[:, sets].argmin(axis=1)], sets[rates[:, sets].argmax(axis=1)]
+            if self.reference:
+                first = np.full(len(rates), self.reference[i])
+                down, up = (bias(rates[every, a], rates[every, b]) for a, b in ((low, first), (first, high)))
+                low, high = np.where(down >= up, low, first), np.where(down >= up, first, high)
+            yield low, high
+
+    def movement(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Return by how much fairness can have moved between rates (1, s, k) and (b, s, k), whatever the sign.
+
+        Notes
+        -----
+        A maximum over contrasts moves by no more than the largest move of a contrast. Ratios are differences of
+        logarithms: there the move is in proportion to the fairness.
+        """
+        compare = COMPARISONS[self.comparison]
+        with np.errstate(invalid="ignore"):
+            change = compare.link(after) - compare.link(before)
+        # Of a rate that is 0 before and after nothing has moved.
+        change = np.where(np.isnan(change), 0.0, np.clip(change, -1e3, 1e3))
+        moved = np.max(list(self.block_gaps(change, "difference")), axis=0)
+        return np.asarray(np.minimum(self.fairness(before) * moved, 1.0) if compare.multiplied else moved)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +348,8 @@ def build_contrasts(
     Parameters
     ----------
     fairness : str or list of (mask, mask)
-        A key of `MEASURES`; or pairs of masks, which are then the attributes of the cells (see `row_masks`).
+        A measure's name (see `named_measure`); or pairs of masks, which are then the attributes of the cells (see
+        `row_masks`).
     keys : sequence of tuple, length c
         The label (None: no label) and the groups of each cell.
     attributes : sequence of str
@@ -173,8 +366,8 @@ def build_contrasts(
     groups = attributes_of(keys, attributes)
     if not isinstance(fairness, str):
         return Contrasts(*_mask_sets(groups), tuple(keys), label, classes, groups)
-    conditions = MEASURES[one_of(fairness, MEASURES, parameter="fairness")]
-    if classes is None and conditions != (None,):
+    measure = named_measure(fairness)
+    if classes is None and measure.needs_labels:
         raise InvalidInputError(
             f"fairness={fairness!r} conditions on a two-class label, which a regression target is not; "
             "use 'demographic_parity' or custom masks"
@@ -183,10 +376,13 @@ def build_contrasts(
         raise InvalidInputError("sensitive_features must be given: one value per row, e.g. data['sex']; got None")
     for attribute in groups:
         check_groups(attribute.values, attribute.name)
+    stratum, groups = _stratum(measure, groups)
     if sensitive_mode == "intersectional" and len(groups) > 1:
         groups = (intersection(groups),)
-    sets = _named_sets(conditions, label, groups)
-    return Contrasts(*sets, tuple(keys), label, classes, groups, fairness == MEAN_DIFFERENCE)
+    sets, membership = _named_sets(measure, label, groups, stratum)
+    attributes_there = groups if stratum is None else (*groups, stratum)
+    in_units = fairness == MEAN_DIFFERENCE
+    return Contrasts(sets, membership, tuple(keys), label, classes, attributes_there, in_units)
 
 
 def attributes_of(keys: Sequence[Key], names: Sequence[str]) -> tuple[Attribute, ...]:
@@ -203,23 +399,84 @@ def _column(keys: Sequence[Key], position: int, name: str) -> tuple[tuple[Any, .
     return tuple(found), codes
 
 
+def _stratum(measure: Measure, groups: tuple[Attribute, ...]) -> tuple[Attribute | None, tuple[Attribute, ...]]:
+    """Return the attribute whose values are strata, if the measure has one, and the others."""
+    if measure.within is None:
+        return None, groups
+    names = [attribute.name for attribute in groups]
+    stratum = groups[names.index(one_of(measure.within, names, parameter=f"fairness, after {_WITHIN.strip()!r},"))]
+    rest = tuple(attribute for attribute in groups if attribute is not stratum)
+    if not rest:
+        raise InvalidInputError(
+            f"sensitive_features must have an attribute to compare within {measure.within!r}; got that one alone"
+        )
+    return stratum, rest
+
+
 def _named_sets(
-    conditions: Iterable[bool | None], label: NDArray[np.bool_], attributes: Sequence[Attribute]
+    measure: Measure, label: NDArray[np.bool_], attributes: Sequence[Attribute], stratum: Attribute | None
 ) -> tuple[RowSets, NDArray[np.bool_]]:
     names: list[str] = []
     blocks: list[tuple[int, ...]] = []
     rows: list[NDArray[np.bool_]] = []
     of_block: list[str] = []
-    for condition in conditions:
+    reference: list[int] = []
+    firsts = _references(measure, attributes)
+    for suffix, allowed in _parts(measure, label, stratum):
+        for attribute, first in zip(attributes, firsts, strict=True):
+            inside = [allowed & (attribute.codes == code) for code in range(len(attribute.values))]
+            # Inside a stratum a group that is not there has nobody to compare with; without strata it is an error.
+            present = [
+                code
+                for code, cells in enumerate(inside)
+                if (stratum is None or cells.any()) and attribute.values[code] != NOT_COMPARED
+            ]
+            if len(present) < 2 or (first is not None and first not in present):
+                continue
+            start = len(names)
+            blocks.append(tuple(range(start, start + len(present))))
+            of_block.append(attribute.name)
+            reference += [] if first is None else [start + present.index(first)]
+            names += [f"{attribute.name}={attribute.values[code]}{suffix}" for code in present]
+            rows += [inside[code] for code in present]
+    if not blocks:
+        raise GroupError(
+            f"sensitive_features must have two groups in some stratum of {measure.within!r}; got one group in each: "
+            "nothing can be compared within them"
+        )
+    sets = RowSets(tuple(names), tuple(blocks), tuple(of_block), measure.comparison, tuple(reference))
+    return sets, np.stack(rows)
+
+
+def _parts(
+    measure: Measure, label: NDArray[np.bool_], stratum: Attribute | None
+) -> Iterable[tuple[str, NDArray[np.bool_]]]:
+    """Yield the end of the names and the cells of each part of the rows inside which groups are compared."""
+    for condition in measure.conditions:
         suffix = "" if condition is None else f" | y={int(condition)}"
         allowed = np.ones(len(label), dtype=bool) if condition is None else label == condition
-        for attribute in attributes:
-            blocks.append(tuple(range(len(names), len(names) + len(attribute.values))))
-            of_block.append(attribute.name)
-            for code, value in enumerate(attribute.values):
-                names.append(f"{attribute.name}={value}{suffix}")
-                rows.append(allowed & (attribute.codes == code))
-    return RowSets(tuple(names), tuple(blocks), tuple(of_block)), np.stack(rows)
+        if stratum is None:
+            yield suffix, allowed
+            continue
+        for code, value in enumerate(stratum.values):
+            yield f"{suffix} | {stratum.name}={value}", allowed & (stratum.codes == code)
+
+
+def _references(measure: Measure, attributes: Sequence[Attribute]) -> list[int | None]:
+    """Return the code of the reference group of each attribute; None: there is no reference group."""
+    if not measure.against:
+        return [None] * len(attributes)
+    result: list[int | None] = []
+    for attribute in attributes:
+        groups = [str(value) for value in attribute.values]
+        found = [groups.index(group) for group in measure.against if group in groups]
+        if len(found) != 1:
+            raise GroupError(
+                f"fairness, after {_AGAINST.strip()!r}, must name one group of each attribute; got "
+                f"{', '.join(measure.against)!r} where {attribute.name!r} has {', '.join(groups[:8])!r}"
+            )
+        result.append(found[0])
+    return result
 
 
 def intersection(attributes: Sequence[Attribute]) -> Attribute:

@@ -12,7 +12,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
-from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, row_masks
+from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, named_measure, row_masks
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 
 
@@ -23,6 +23,8 @@ def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
             f"accuracy must be one of {sorted(ACCURACY_MEASURES)} where rows come in chunks; got a function, "
             "which needs all rows at once"
         )
+    if isinstance(accuracy, AccuracyMeasure):
+        return accuracy
     return ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy")]
 
 
@@ -63,13 +65,26 @@ class SumRows:
             self._check_unit_scores(rows)
             y = rows.numbers() if self.measure.squared_error else None
             threshold = None if regression else self.threshold
-            return keyed_sums(rows, labelled=not regression, threshold=threshold, y=y)
+            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y)
+            if self.measure.of_rows is None:
+                return found
+            return replace(found, sums=replace(found.sums, utility=self._utility(rows)))
         # Which class is positive only all chunks together know: see `_with_labels`.
         self._check_unit_scores(rows)
         decisions = keyed_sums(rows, labelled=True, threshold=self.threshold)
         scores = keyed_sums(rows, labelled=True, threshold=None, y=np.zeros(len(rows)))
         both = np.hstack([decisions.sums.outcome, scores.sums.outcome])
         return replace(scores, sums=replace(scores.sums, outcome=both))
+
+    def _utility(self, rows: Rows) -> FloatArray:
+        """Return a measure of all rows at once for the models, and for 0 and for 1 for everybody."""
+        assert self.measure.of_rows is not None
+        classes, codes = validate.distinct(np.asarray(rows.y), parameter="y_true")
+        validate.two_classes(classes)
+        scores = np.column_stack([rows.scores, np.zeros(len(rows)), np.ones(len(rows))])
+        decided = scores if self.threshold is None else scores > self.threshold
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        return self.measure.of_rows(codes == 1, scores, decided, weight)
 
     def _check_unit_scores(self, rows: Rows) -> None:
         """Probabilities must be in [0, 1] where a measure reads them as such."""
@@ -162,6 +177,11 @@ def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float
         raise InvalidInputError(
             "fairness must be a measure's name or pairs of masks where rows come in chunks; a function needs all rows "
             "at once"
+        )
+    if measure.regression and isinstance(fairness, str) and named_measure(fairness).comparison != "difference":
+        raise InvalidInputError(
+            f"fairness={fairness!r} compares rates of decisions, and a regression has none; use 'demographic_parity', "
+            "which compares means in the unit of the label"
         )
     keyed = chunks.sum(SumRows(measure, threshold))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)

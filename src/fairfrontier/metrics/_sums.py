@@ -6,7 +6,7 @@ can be added, cell by cell.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ class CellSums:
         Weighted sum of (score − y)², where a measure asks for it.
     y_sum, y_square_sum : float
         Weighted sums of y and of (y − mean y)², for the measures of regression.
+    utility : ndarray of shape (k + 2,) or None
+        A measure of all rows at once (`AccuracyMeasure.of_rows`) of the models, and of 0 and of 1 for everybody.
     """
 
     weight: FloatArray
@@ -48,6 +50,7 @@ class CellSums:
     squared_error: FloatArray | None = None
     y_sum: float = 0.0
     y_square_sum: float = 0.0
+    utility: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +104,7 @@ class KeyedSums:
         index = [position[key] for key in self.keys]
         weight, outcome = np.zeros(len(keys)), np.zeros((len(keys), self.sums.outcome.shape[1]))
         weight[index], outcome[index] = self.sums.weight, self.sums.outcome
-        return CellSums(weight, outcome, self.sums.squared_error, self.sums.y_sum, self.sums.y_square_sum)
+        return replace(self.sums, weight=weight, outcome=outcome)
 
 
 def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> CellSums:
@@ -109,6 +112,11 @@ def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> 
     if a.outcome.shape[1] != b.outcome.shape[1]:
         raise InvalidInputError(
             f"every chunk must have the scores of the same models; got {a.outcome.shape[1]} and {b.outcome.shape[1]}"
+        )
+    if a.utility is not None or b.utility is not None:
+        raise InvalidInputError(
+            "accuracy must be a measure that can be summed where rows come in chunks; ranks and amounts per row need "
+            "all rows at once: evaluate models in memory"
         )
     weight, outcome = np.zeros(len(position)), np.zeros((len(position), a.outcome.shape[1]))
     for part in (first, second):

@@ -40,7 +40,7 @@ from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matri
 from fairfrontier._scores import check_finite, check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import MEASURES, Contrasts
+from fairfrontier.metrics._contrasts import Contrasts
 from fairfrontier.optimize._statistics import train_test
 
 PRECOMPUTED = "precomputed"
@@ -435,7 +435,7 @@ def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any
         return False
     if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
         raise InvalidInputError(f"group_models must be 'auto', True, False or None; got {group_models!r}")
-    if not isinstance(fairness, str) or fairness not in MEASURES:
+    if not isinstance(fairness, str):
         if group_models is True:
             raise InvalidInputError(
                 "group_models=True needs fairness to be the name of a measure; got custom masks: pass 'auto' or False"
@@ -472,7 +472,8 @@ def fit_group_columns(
     BaseFit
         One model per column, ``group/attribute=value/learner``, whose `predict` gives the probability.
     """
-    attributes = [replace(attribute, codes=attribute.codes[codes]) for attribute in contrasts.attributes]
+    # By size: what the learners make of the groups must not depend on their names.
+    attributes = [replace(attribute, codes=attribute.codes[codes]).by_size() for attribute in contrasts.attributes]
     targets = group_targets(attributes, contrasts.label[codes], fairness)
     pairs = [(name, learner, target) for target in targets for name, learner in default_learners(seed)]
     splits = list(train_test(folds))

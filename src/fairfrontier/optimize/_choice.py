@@ -40,11 +40,14 @@ class Limits:
         Least quotient of the lowest and the highest rate.
     max_accuracy_loss : float or None
         Largest loss of accuracy against the unconstrained stack.
+    min_rate : float or None
+        Least rate of every row set.
     """
 
     min_fairness: float | None = None
     min_ratio: float | None = None
     max_accuracy_loss: float | None = None
+    min_rate: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,8 +194,7 @@ class Judge:
         """
         alone = self.single()
         good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
-        if limits.max_accuracy_loss is not None:
-            good &= alone.accuracy >= self.accuracy[0] - limits.max_accuracy_loss
+        good &= self._allowed(alone, limits)
         alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
             return alone, {}
@@ -203,11 +205,18 @@ class Judge:
         fairest = float(alone.place[main, 0])
         found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
         # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
-        if limits.min_ratio is None:
+        if limits.min_ratio is None and self.sets.compares_differences:
             found = _joined(self._diluted(fairest), found)
+        return found.take(np.flatnonzero(self._allowed(found, limits))), {0: 1.0}
+
+    def _allowed(self, found: Judged, limits: Limits) -> np.ndarray:
+        """Tell which candidates are accurate enough, and have no group below the least rate."""
+        allowed = np.ones(len(found), dtype=bool)
         if limits.max_accuracy_loss is not None:
-            found = found.take(np.flatnonzero(found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss))
-        return found, {0: 1.0}
+            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        if limits.min_rate is not None:
+            allowed &= np.min([one.min(axis=1) for one in found.rates], axis=0) >= limits.min_rate - 1e-12
+        return allowed
 
     def _aside(self, alone: Judged, main: int) -> list[int]:
         """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
@@ -263,41 +272,59 @@ class Judge:
 
     def fairness(self, judged: Judged) -> FloatArray:
         """Return the median of the fairness that new rows will show, shape (c,): the worse of what is known."""
-        worst = [self._median(rates, judged.errors, self._gap) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self._gap) for rates in judged.rates]
         return np.asarray(np.clip(1.0 - np.max(worst, axis=0), 0.0, 1.0))
 
     def ratio(self, judged: Judged) -> FloatArray:
         """Return the median of the quotient of lowest and highest rate that new rows will show, shape (c,)."""
-        worst = [self._median(rates, judged.errors, self.quotient) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def _median(self, rates: FloatArray, errors: FloatArray, measure: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def likely(self, found: Judged, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
+        """Tell which of some candidates are fair enough on new rows with a probability, all row sets at once.
+
+        Notes
+        -----
+        The stack of all rows makes the rates equal that are seen out of fold. What is left of each row set's rate is
+        then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
+        pair at its level is too few.
+        """
+        good = np.ones(len(index), dtype=bool)
+        for rates in self.seen_rates(found.take(index)):
+            softened = (rates * self.size + 1.0) / (self.size + 2.0)
+            errors = np.sqrt(softened * (1.0 - softened) / self.size)
+            if limits.min_fairness is not None:
+                good &= 1.0 - self._quantile(confidence, rates, errors, self._gap) >= limits.min_fairness
+            if limits.min_ratio is not None:
+                good &= self._quantile(1.0 - confidence, rates, errors, self.quotient) >= limits.min_ratio
+        return good
+
+    def _quantile(
+        self,
+        level: float,
+        rates: FloatArray,
+        errors: FloatArray,
+        measure: Callable[[FloatArray], FloatArray],
+    ) -> FloatArray:
+        """Return a quantile (c,) of a measure on new rows, given the standard errors of the rates."""
         result = np.empty(len(rates))
         for start in range(0, len(rates), 256):
             part = slice(start, start + 256)
             drawn = rates[part, None, :] + errors[part, None, :] * self._deviations
-            result[part] = np.median(measure(drawn), axis=1)
+            result[part] = np.quantile(measure(drawn), level, axis=1)
         return result
 
     def _gap(self, rates: FloatArray) -> FloatArray:
-        blocks = [rates[..., list(block)] for block in self.sets.blocks]
-        return np.asarray(np.max([block.max(axis=-1) - block.min(axis=-1) for block in blocks], axis=0))
+        return self.sets.largest_gap(np.moveaxis(rates, -1, 1))
 
     def quotient(self, rates: FloatArray) -> FloatArray:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
-        worst = []
-        for block in self.sets.blocks:
-            of_block = np.clip(rates[..., list(block)], 0.0, None)
-            low, high = of_block.min(axis=-1), of_block.max(axis=-1)
-            worst.append(np.divide(low, high, out=np.ones_like(low), where=high > 0))
-        return np.asarray(np.min(worst, axis=0))
+        return np.asarray(1.0 - np.max(list(self.sets.block_gaps(np.moveaxis(rates, -1, 1), "ratio")), axis=0))
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""
         found = self.mixed() if randomize else self.single()
-        allowed = np.ones(len(found), dtype=bool)
-        if limits.max_accuracy_loss is not None:
-            allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
+        allowed = self._allowed(found, limits)
         stack = ~np.isnan(found.place).all(axis=1)
         # A stack must beat the constant model.
         allowed &= ~stack | (found.accuracy > self.constant_accuracy)

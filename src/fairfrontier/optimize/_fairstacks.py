@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame, library_of
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import check_finite, positive_labels
@@ -40,6 +41,7 @@ from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
     LINKS,
     InUnits,
+    RidgeUnits,
     check_groups_given,
     families,
     fit_iterative,
@@ -221,7 +223,10 @@ class BaseFairStacks(BaseEstimator):
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
         self._library = library_of(X, sensitive_features, y)
-        rows = self._fit_rows(X, y, sensitive_features, sample_weight)
+        # Base models and folds take the most probable group of a row, the stack its probabilities.
+        probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
+        certain = sensitive_features if probable is None else {probable.name: probable.likely()}
+        rows = self._fit_rows(X, y, certain, sample_weight)
         attributes = rows.sensitive
         if not isinstance(self.fairness, str):
             self._groups_ = _groups(rows)
@@ -231,11 +236,15 @@ class BaseFairStacks(BaseEstimator):
         H, folds = self._fit_base(X, rows, codes, contrasts)
         names = self.names_
         if self.attribute_aware:
+            if isinstance(self.fairness, str):
+                self._groups_ = _groups(rows)
             H = np.column_stack([H, indicators(attributes, self._groups_, len(H))])
             names = (*names, *indicator_names(self._groups_))
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=names, fold=folds)
+        if probable is not None:
+            rows = rows.spread(probable)
         units = self._units(whole(rows))
         rows = rows if units is None else units(rows)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
@@ -543,9 +552,12 @@ class BaseFairStacks(BaseEstimator):
         """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
         n_free = len(data.names) - len(self.names_)
         tuned = isinstance(self.alpha, str)
-        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=tuned and self.loss == "squared")
+        by_default = tuned and self.alphas is None
+        of_ridge = RidgeUnits.of(data.statistics(), len(self.names_)) if by_default else RidgeUnits()
+        to_tune = tuned and self.loss == "squared"
+        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=of_ridge.free)
         common: dict[str, Any] = {
-            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression),
+            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression, unit=of_ridge.ridge),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
@@ -553,7 +565,8 @@ class BaseFairStacks(BaseEstimator):
         if rows is None or self.loss == "squared":
             family_of = families(self.names_, n_free)
             group = group_columns(self.names_, n_free)
-            fitted = fit_squared(data, family_of=family_of, family_scales=scales, group=group, **common)
+            of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": of_ridge}
+            fitted = fit_squared(data, **of_models, **common)
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
         fitted = fitted if units is None else units.undo(fitted)
@@ -584,8 +597,10 @@ class BaseFairStacks(BaseEstimator):
 
         Notes
         -----
-        Exact with the squared loss. Other losses have no closed form: between two points of the path the stack is their
-        mixture, which has the score bias asked for and is nearly optimal; `tau` at construction is solved exactly.
+        Exact with the squared loss. Other losses have no closed form, and a fitted stack keeps no rows: between
+        two points of the path the stack is their mixture, which has the score bias asked for and is nearly optimal.
+        With several contrasts `tau` is then met by scaling all of b₀, which is feasible and not the optimum of Eq. 3;
+        the `tau` of the constructor is solved exactly.
         """
         check_is_fitted(self, "path_")
         return self._moved(self._stack_path().at(tau=tau, target=target))
@@ -596,6 +611,7 @@ class BaseFairStacks(BaseEstimator):
         *,
         min_ratio: float | None = None,
         max_accuracy_loss: float | None = None,
+        min_rate: float | None = None,
         confidence: float | None = None,
         calibration: Any = None,
         randomize: bool = False,
@@ -611,6 +627,10 @@ class BaseFairStacks(BaseEstimator):
             Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
         max_accuracy_loss : float, optional
             Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
+        min_rate : float, optional
+            Least rate of positive decisions in every row set (for equal opportunity: true positive rate), so that
+            fairness is not had by levelling down. As estimated; a confidence does not promise it. Alone, it asks for
+            the fairest such place.
         confidence : float, optional
             Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
         calibration : (X, y, sensitive_features), optional
@@ -625,7 +645,8 @@ class BaseFairStacks(BaseEstimator):
         Returns
         -------
         FairStacksClassifier or FairStacksRegressor
-            A fitted copy; `selection_` says what was asked, estimated, promised and given up, and prints.
+            A fitted copy; `selection_` says what was asked, estimated, promised and given up, each group's rate before
+            and after, and prints.
 
         Raises
         ------
@@ -643,7 +664,7 @@ class BaseFairStacks(BaseEstimator):
         """
         check_is_fitted(self, "path_")
         options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
-        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, **options)
+        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
         sure = self._confidence(confidence, calibration)
         options = {"confidence": sure, "randomize": randomize, "secret": secret}
         return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))
@@ -785,9 +806,11 @@ def _without_scores(rows: Rows) -> Rows:
 
 
 def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
-    """Return the groups of each attribute of rows."""
+    """Return the groups of each attribute of rows, the largest first."""
     cells = rows.cells(labelled=False)
-    return [(attribute.name, attribute.values) for attribute in attributes_of(cells.keys, cells.attributes)]
+    found = attributes_of(cells.keys, cells.attributes)
+    of_rows = [replace(attribute, codes=attribute.codes[cells.codes]).by_size() for attribute in found]
+    return [(attribute.name, attribute.values) for attribute in of_rows]
 
 
 class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
@@ -814,8 +837,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha : float or "cv"
         The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
     alphas : array-like, optional
-        What "cv" tries; None: 22 log-spaced values from 1 to 10⁷ (20 up to 10⁵ for regression; 5 up to 10⁴ for losses
-        without a closed form, where each costs a path of solutions a fold).
+        What "cv" tries; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times the mean square of the
+        centred predictions, so that the scales of weights and scores do not matter (20 up to 10^3.5 for regression; 5
+        up to 10² for losses without a closed form, where each costs a path of solutions a fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
@@ -1008,17 +1032,20 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         -------
         DecisionPath
             Positions s are shares of the unconstrained score bias: from 1 to 0 on the paper's path, and on to −1 or
-            beyond on the signed one. (With several contrasts the paper's path is no line; this is the line s·b₀.)
+            beyond on the signed one. With several contrasts the signed path is a line of its own, from the
+            unconstrained stack at 1 to its end at 0; the paper's path is no line, and this is the line s·b₀.
         """
         check_is_fitted(self, "path_")
         solution = self._fitted.solution
         if solution is None:
             raise InvalidInputError(f"loss must be 'squared': scores are affine along its path only; got {self.loss!r}")
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
-        weights, constants = solution.stacks(np.stack([np.zeros_like(solution.b0), solution.b0]))
-        at_zero, at_one = (rows.scores @ weights.T + constants).T
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
-        low = 0.0 if self.path == "paper" else float(shares.min(initial=-1.0))
+        own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
+        end = solution.coordinates(self.path_.target[-1:])[0] if own else np.zeros_like(solution.b0)
+        weights, constants = solution.stacks(np.stack([end, solution.b0]))
+        at_zero, at_one = (rows.scores @ weights.T + constants).T
+        low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))
         return decision_path(
             at_zero,
             at_one - at_zero,

@@ -28,8 +28,18 @@ from fairfrontier.optimize._ridge_path import (
     paper_penalties,
     signed_targets,
 )
-from fairfrontier.optimize._statistics import contrast_matrix, train_test
-from fairfrontier.optimize._tuning import FREE, Sweep, Tuning, displaced, tune
+from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix, train_test
+from fairfrontier.optimize._tuning import (
+    FREE,
+    Sweep,
+    Tuning,
+    Walker,
+    displaced,
+    largest_bias,
+    movement,
+    target_variance,
+    tune,
+)
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight
 
@@ -37,8 +47,41 @@ from fairfrontier.quantify._weights import Weight
 Groups = Sequence[tuple[str, tuple[Any, ...]]]
 
 
-def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool) -> FloatArray:
-    """Return the ridges to try, ascending: one if `alpha` is a number."""
+# Root mean square of centred probabilities, about: for these the scale of free columns is FREE itself.
+_USUAL_SPREAD = 0.2
+
+
+@dataclass(frozen=True)
+class RidgeUnits:
+    """What ridges and penalties that nobody gave are measured in, so that the units of the data do not matter.
+
+    Attributes
+    ----------
+    ridge : float
+        Total weight times the mean square of the centred predictions.
+    penalty : float
+        Of λ on the paper's path: the root of the weight of one row.
+    free : float
+        Ridge scale of columns that are hardly shrunk and have units of their own.
+    """
+
+    ridge: float = 1.0
+    penalty: float = 1.0
+    free: float = FREE
+
+    @classmethod
+    def of(cls, statistics: StackStatistics, n_models: int) -> "RidgeUnits":
+        """Return the units of data whose first `n_models` columns are predictions."""
+        square = float(np.diag(statistics.gram)[:n_models].mean())
+        mean_square = square / statistics.weight
+        if mean_square <= float(np.square(ROUNDING * statistics.mean_h[:n_models]).mean()):  # constant models
+            return cls(penalty=float(np.sqrt(statistics.row_weights.of_one_row)))
+        one = statistics.row_weights.of_one_row
+        return cls(square, float(np.sqrt(one)), FREE * _USUAL_SPREAD / float(np.sqrt(mean_square)))
+
+
+def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool, unit: float = 1.0) -> FloatArray:
+    """Return the ridges to try, ascending: one if `alpha` is a number; where none are given, in `unit`."""
     if not isinstance(alpha, str):
         return np.array([validate.number(alpha, parameter="alpha", low=0.0, high=LARGEST)])
     validate.one_of(alpha, ("cv",), parameter="alpha")
@@ -50,8 +93,8 @@ def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool) -> FloatArra
             )
         return grid
     if loss != "squared":  # every ridge costs a path of solutions in every fold
-        return np.logspace(0.0, 4.0, 5)
-    return np.logspace(0.0, 5.0, 20) if regression else np.logspace(0.0, 7.0, 22)
+        return unit * np.logspace(-2.0, 2.0, 5)
+    return unit * (np.logspace(-1.5, 3.5, 20) if regression else np.logspace(-2.0, 5.0, 22))
 
 
 def family_names(names: Sequence[str]) -> list[str]:
@@ -93,8 +136,8 @@ def group_columns(names: Sequence[str], n_free: int = 0) -> IntArray | None:
     return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
 
 
-def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned: bool) -> Any:
-    """Return D for the models and `n_free` columns that are hardly shrunk, or "cv" where it is to be tuned."""
+def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned: bool, free: float = FREE) -> Any:
+    """Return D for the models and, `free`, of `n_free` columns hardly shrunk; "cv" where it is to be tuned."""
     k = len(names)
     if isinstance(family_scales, str):
         validate.one_of(family_scales, ("cv",), parameter="family_scales")
@@ -112,7 +155,7 @@ def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned
         given = np.asarray(family_scales, dtype=np.float64)
     if given.shape != (k,) or not np.all((given > 0) & np.isfinite(given)):
         raise InvalidInputError(f"family_scales must be {expected}; got {family_scales!r}")
-    return np.concatenate([given, np.full(n_free, FREE)])
+    return np.concatenate([given, np.full(n_free, free)])
 
 
 def check_groups_given(sensitive_features: Any) -> dict[str, NDArray[Any]]:
@@ -225,6 +268,7 @@ def fit_squared(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
     group: IntArray | None = None,
+    units: RidgeUnits | None = None,
 ) -> FittedPath:
     """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales.
 
@@ -232,6 +276,8 @@ def fit_squared(
     path are shrunk towards these models.
     """
     tuning: Tuning | None = None
+    units = units or RidgeUnits()
+    penalties = units.penalty * paper_penalties(n_points)
     validation = None if data.folds is None else CrossValidation(data)
     if validation is not None:
         tuning = tune(
@@ -240,10 +286,11 @@ def fit_squared(
             family_of=family_of,
             family_scales=family_scales,
             path=kind,
-            n_points=n_points,
+            penalties=penalties,
             weight=weight,
             threshold=data.threshold,
             group=group,
+            free=units.free,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
     alpha = tuning.alpha if tuning is not None else float(alphas[0])
@@ -258,25 +305,30 @@ def fit_squared(
     factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
     solution = factor.at(alpha)
     full = _widen_solution(solution, used, len(scale))
-    if kind == "paper":
-        targets = solution.target_for_lambda(paper_penalties(n_points))
-    else:
-        targets = signed_targets(solution.b0, n_points)
-    if tuning is None:
-        points = data.evaluate(*full.stacks(targets))
-        sweep = Sweep(targets, points)
-    elif tuning.walker is None:
-        points = tuning.points
-        sweep = Sweep(targets, points, data.evaluate(*full.stacks(targets)))
-    else:
-        walk = tuning.walker.walk(lambda multipliers: data.evaluate(*full.stacks(displaced(multipliers)(full))))
+    targets = solution.target_for_lambda(penalties) if kind == "paper" else signed_targets(solution.b0, n_points)
+    variance = target_variance(statistics, data.threshold)
+
+    def refitted(multipliers: FloatArray) -> TradeoffPoints:
+        return data.evaluate(*full.stacks(displaced(multipliers)(full)))
+
+    walker = None if tuning is None else tuning.walker
+    if tuning is None and kind == "signed" and len(solution.b0) > 1:
+        # Without folds the decisions on the rows fitted to are all there is to correct each contrast by.
+        reach = movement(statistics.take(used), solution, data.threshold)
+        walker = Walker(refitted, reach, statistics.set_rows, variance, largest_bias(weight))
+    if walker is not None:
+        walk = walker.walk(refitted)
         placed = walk.placed(n_points)
-        targets, points = displaced(placed)(full), tuning.walker.evaluate(placed)
-        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, walk.refitted)
+        targets, points = displaced(placed)(full), walker.evaluate(placed)
+        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, None if tuning is None else walk.refitted)
+    else:
+        own = data.evaluate(*full.stacks(targets))
+        points = own if tuning is None else tuning.points
+        sweep = Sweep(targets, points, None if tuning is None else own)
     sweep = replace(
         sweep,
         changed=data.decided_otherwise(*full.stacks(sweep.target)),
-        variance=statistics.y_square / statistics.weight if data.threshold is None else None,
+        variance=variance,
         signal=1.0 if tuning is None else tuning.signal,
     )
     path = _widen(factor.path(solution, targets), used, len(scale))
@@ -358,7 +410,7 @@ def fit_iterative(
     if rows.fold is not None and data.folds is not None:
         evaluated = [data.points_of(rows, _out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
         values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
-        best = int(np.argmax(values))
+        best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     path, at_tau = solver(rows, alpha=alpha, tau=tau)
     scores = LINKS[loss](rows.scores @ path.weights.T + path.intercept)
@@ -380,16 +432,31 @@ def _solve_path(
     tau: float | None = None,
 ) -> tuple[FairPath, FairPath | None]:
     """Return the stacks with score bias s·b₀ for each position s and, if asked for, that with all in [−τ, τ]."""
-    contrasts = contrast_matrix(rows, data.contrasts)
-    problem = ConstrainedProblem(rows.scores, data.label(rows), rows.weight, contrasts, alpha=alpha, scale=scale)
+    # With weights of mean 1, scores of about the usual spread, and the ridge in proportion, it is the same problem, in
+    # which tolerances mean what they say. A power of two changes no digit.
+    one = 1.0 if rows.weight is None else float(rows.weight.mean())
+    spread = float(rows.scores.std(axis=0).mean())
+    unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
+    problem = ConstrainedProblem(
+        rows.scores / unit,
+        data.label(rows),
+        None if rows.weight is None else rows.weight / one,
+        contrast_matrix(rows, data.contrasts) / unit,
+        alpha=alpha / (one * unit**2),
+        scale=scale,
+    )
     if loss == "log":
         newton = LogisticSolver(problem)
         start = newton.unconstrained()
         path = newton.path(positions[:, None] * problem.bias(start.beta), start)
-        return path, None if tau is None else newton.within(tau, start)
-    hinge = HingeSolver(problem)
-    path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
-    return path, None if tau is None else hinge.within(tau)
+        at_tau = None if tau is None else newton.within(tau, start)
+    else:
+        hinge = HingeSolver(problem)
+        path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
+        at_tau = None if tau is None else hinge.within(tau)
+    if at_tau is not None:
+        at_tau = replace(at_tau, weights=at_tau.weights / unit)
+    return replace(path, weights=path.weights / unit), at_tau
 
 
 def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str) -> FloatArray:

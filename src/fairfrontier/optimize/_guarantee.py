@@ -122,6 +122,8 @@ def _rates(rates: float | Sequence[float], n_groups: int) -> FloatArray:
 
 # Candidates are tested this many at a time: the first failure ends the sequence.
 _AT_A_TIME = 32
+# Halvings in the search for the largest ratio that can be promised.
+_HALVINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +199,7 @@ def certified(
     """
     counts = _counts(positives, sizes, sets, disjoint)
     level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    asked = _asked(min_fairness, min_ratio)
+    asked = _asked(min_fairness, min_ratio, sets)
     sequence = _sequence(order, len(counts.positives))
     passed = np.zeros(len(counts.positives), dtype=bool)
     n_tested = 0
@@ -233,7 +235,18 @@ def largest_promise(
     """
     counts = _counts(positives, sizes, sets, disjoint)
     level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    return np.maximum(1.0 - _limits(counts, level, Comparison()), 0.0)
+    _check_comparison(sets)
+    if sets.compares_differences:
+        return np.maximum(1.0 - _limits(counts, level, Comparison()), 0.0)
+    low, high = np.zeros(len(counts.positives)), np.ones(len(counts.positives))
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        every = zip(np.arange(len(middle)), middle, strict=True)
+        good = np.array(
+            [_all_shown(counts.of(np.array([i])), np.array([-c]), level, Comparison(c))[0] for i, c in every]
+        )
+        low, high = np.where(good, middle, low), np.where(good, high, middle)
+    return low
 
 
 def promise_advice(
@@ -257,6 +270,8 @@ def promise_advice(
     size = np.asarray(sizes, dtype=np.float64)
     sure = f"{confidence * 100.0:.4g} %"
     said = f"with {n_rows:,} rows the largest fairness that can be promised at {sure} is {_floor(best)}"
+    if not sets.compares_differences:
+        return said
     if best >= min_fairness or not size.min() > 0 or min_fairness >= 1.0:
         return said
     rates = np.empty(len(size))
@@ -370,8 +385,17 @@ def _counts(positives: ArrayLike, sizes: ArrayLike, sets: RowSets, disjoint: boo
     return _Counts(nearest if whole else x, n, np.concatenate([pairs, pairs[:, ::-1]]), disjoint, not whole)
 
 
-def _asked(min_fairness: float | None, min_ratio: float | None) -> list[tuple[Comparison, float]]:
+def _check_comparison(sets: RowSets) -> None:
+    if sets.comparison == "odds":
+        raise InvalidInputError("confidence is for differences and ratios of rates; use fairness='impact_ratio'")
+
+
+def _asked(min_fairness: float | None, min_ratio: float | None, sets: RowSets) -> list[tuple[Comparison, float]]:
     """Return what must be shown of every pair, as comparisons with their limits."""
+    _check_comparison(sets)
+    if min_fairness is not None and not sets.compares_differences:
+        both = [value for value in (min_fairness, min_ratio) if value is not None]
+        min_fairness, min_ratio = None, max(both)
     if min_fairness is None and min_ratio is None:
         raise InvalidInputError("give min_fairness, min_ratio, or both; got neither")
     asked = []

@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,10 @@ _PREDICTOR_THRESHOLD: dict[str, Callable[[float], float]] = {
 def predictor_threshold(loss: str, threshold: float) -> float:
     """Return the number above which the linear predictor of a loss means decision 1."""
     return _PREDICTOR_THRESHOLD[loss](float(threshold))
+
+
+# A rate that differs by less has not moved.
+_MOVED = 5e-4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,8 +65,10 @@ class Selection:
     changed : dict of str to int
         Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
         where the rows were not at hand.
-    asked_ratio, asked_loss : float or None
-        The least quotient of two rates and the largest loss of accuracy that were asked for.
+    asked_ratio, asked_loss, asked_rate : float or None
+        The least quotient of two rates, the largest loss of accuracy and the least rate that were asked for.
+    rates_before : dict of str to float
+        The rates of the unconstrained stack.
     notes : tuple of str
         What else there is to know.
     """
@@ -82,9 +88,22 @@ class Selection:
     n_calibration: int = 0
     procedure: str = ""
     notes: tuple[str, ...] = ()
+    asked_rate: float | None = None
+    rates_before: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def levelling(self) -> str:
+        """Whether groups are brought together by raising rates ("up"), by lowering them ("down"), or by "both".
+
+        "none": no rate is another than that of the unconstrained stack.
+        """
+        moves = [self.rates[name] - before for name, before in self.rates_before.items()]
+        up, down = any(move > _MOVED for move in moves), any(move < -_MOVED for move in moves)
+        return "both" if up and down else "up" if up else "down" if down else "none"
 
     def __str__(self) -> str:
         asked = {"fairness": self.asked, "ratio": self.asked_ratio, "loss of accuracy": self.asked_loss}
+        asked |= {"rate": self.asked_rate}
         wanted = ", ".join(f"{name} {value:g}" for name, value in asked.items() if value is not None)
         lines = [
             ("asked", wanted),
@@ -99,7 +118,8 @@ class Selection:
             lines.insert(2, ("promised", f"{shown} with confidence {self.confidence:g}{rows}"))
         for name, rate in self.rates.items():
             moved = f", {self.changed[name]:,} decisions change" if name in self.changed else ""
-            lines.append((name, f"rate {rate:.3f}{moved}"))
+            before = f", {self.rates_before[name]:.3f} before" if name in self.rates_before else ""
+            lines.append((name, f"rate {rate:.3f}{before}{moved}"))
         lines += [("note", note) for note in self.notes]
         width = max(len(title) for title, _ in lines)
         return "\n".join(f"{title:<{width}}  {text}" for title, text in lines)
@@ -185,7 +205,8 @@ class StackPath:
         m = self.fitted.path.target[0].size
         if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
             raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
-        return self.at_target(wanted)
+        solution = self.fitted.solution
+        return self.at_target(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
 
     def at_tau(self, tau: float) -> OperatingPoint:
         """Return the point with all score biases in [−τ, τ]; see `FairStacksClassifier.at` for what is exact."""
@@ -199,11 +220,10 @@ class StackPath:
         return self.at_target(b0 * min(1.0, tau / largest) if largest > 0 else b0)
 
     def at_target(self, target: FloatArray) -> OperatingPoint:
-        """Return the point with score bias `target` (m,)."""
-        if self.fitted.solution is not None:
-            self.fitted.solution.check_feasible(target[None, :])
+        """Return the point with score bias `target`, in the coordinates of a solution."""
         weights, intercept = self._with_bias(target[None, :])
-        return OperatingPoint(weights[0], float(intercept[0]), float(target[0]) if len(target) == 1 else target)
+        wanted = target if self.fitted.solution is None else self.fitted.solution.of_pairs(target)
+        return OperatingPoint(weights[0], float(intercept[0]), float(wanted[0]) if len(wanted) == 1 else wanted)
 
     def _with_bias(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights (p, k) and constants (p,) of the stacks with score biases `targets` (p, m)."""

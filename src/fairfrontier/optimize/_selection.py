@@ -1,21 +1,24 @@
 """Select an operating point: the most accurate that is fair enough, as far as it is known or as it can be promised."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
 from fairfrontier import _validation as validate
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
-from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts
+from fairfrontier.metrics._contrasts import RowSets, build_contrasts, named_measure
 from fairfrontier.optimize._choice import Judge, Judged, Limits
 from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
 from fairfrontier.optimize._mixture import Key, secret_bytes
 from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath
+from fairfrontier.quantify._proportions import BoolArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +39,7 @@ class CalibrationRows:
     @classmethod
     def of(cls, rows: Rows, group_sizes: Mapping[str, int], *, fairness: str, sensitive_mode: str) -> "CalibrationRows":
         """Return rows with the row sets of a fit, `group_sizes`."""
-        cells = rows.cells(labelled=MEASURES[fairness] != (None,))
+        cells = rows.cells(labelled=named_measure(fairness).needs_labels)
         contrasts = build_contrasts(fairness, cells.keys, cells.attributes, sensitive_mode=sensitive_mode)
         if contrasts.sets.names != tuple(group_sizes):
             raise InvalidInputError(
@@ -71,30 +74,44 @@ def calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
         )
     X, y, sensitive = calibration
     validate.same_order(**{"X of calibration": X, "its y": y, "its sensitive_features": sensitive})
-    if y is None and MEASURES[fairness] != (None,):
+    if y is None and named_measure(fairness).needs_labels:
         raise InvalidInputError(
             f"calibration must have labels for fairness={fairness!r}; got None: only demographic parity needs none"
+        )
+    if isinstance(sensitive, ProbableGroups):
+        raise InvalidInputError(
+            "calibration must have groups that are known: what is promised is counted, and nobody is in two groups"
         )
     return X, y, sensitive
 
 
 def checked_limits(
-    min_fairness: Any, min_ratio: Any, max_accuracy_loss: Any, *, fairness: Any, regression: bool, randomize: bool
+    min_fairness: Any,
+    min_ratio: Any,
+    max_accuracy_loss: Any,
+    min_rate: Any = None,
+    *,
+    fairness: Any,
+    regression: bool,
+    randomize: bool,
 ) -> Limits:
     """Return what is asked for, checked."""
     given = {"min_fairness": min_fairness, "min_ratio": min_ratio, "max_accuracy_loss": max_accuracy_loss}
+    given |= {"min_rate": min_rate}
     checked = {
         name: None if value is None else validate.number(value, parameter=name, low=0.0, high=1.0)
         for name, value in given.items()
     }
     if all(value is None for value in checked.values()):
         raise InvalidInputError(
-            "give at least one of min_fairness, min_ratio and max_accuracy_loss; got none: select(min_fairness=0.95)"
+            "give at least one of min_fairness, min_ratio, max_accuracy_loss and min_rate; got none: "
+            "select(min_fairness=0.95)"
         )
-    if regression and (randomize or min_ratio is not None):
-        name = "randomize" if randomize else "min_ratio"
+    if regression and (randomize or min_ratio is not None or min_rate is not None):
+        name = "randomize" if randomize else "min_ratio" if min_rate is None else "min_rate"
         raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
-    if min_ratio is not None and fairness not in ("demographic_parity", "impact_ratio"):
+    parity = isinstance(fairness, str) and not named_measure(fairness).needs_labels
+    if min_ratio is not None and not parity:
         raise InvalidInputError(
             "min_ratio compares the rates of positive decisions, so fairness must be 'demographic_parity'; got "
             f"{fairness!r}"
@@ -190,7 +207,8 @@ def _promised(
         mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
         seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
         begin = {_first_likely(seen, size, judge.sets, limits, confidence.level): 1.0}
-    passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options)
+    likely = partial(judge.likely, found, limits, confidence.level) if confidence.rows is None else None
+    passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options, likely)
     best = int(passed.index[np.argmax(found.accuracy[passed.index])])
     fields = {"procedure": procedure, "confidence": confidence.level, "n_calibration": n_rows}
     return found.take(np.array([best])), fields | {"promised": passed.fairness}
@@ -220,6 +238,7 @@ def promise(
     limits: Limits,
     begin: dict[int, float],
     options: dict[str, Any],
+    likely: Callable[[IntArray], BoolArray] | None = None,
 ) -> _Passed:
     """Return the candidates that are shown to be fair enough by all `counts` (c, s).
 
@@ -239,6 +258,8 @@ def promise(
         The candidates with which a sequence of tests begins, and its share of the probability of an error.
     options : dict
         Confidence, and whether row sets are disjoint.
+    likely : callable, optional
+        From the numbers of candidates to what else must be true of them.
 
     Raises
     ------
@@ -255,6 +276,8 @@ def promise(
         order = np.arange(start, len(passed))
         shown = [certified(one, size, sets, order=order, **asked, **level).certified for one in counts]
         passed |= np.logical_and.reduce(shown)
+    if likely is not None:
+        passed[passed] = likely(np.flatnonzero(passed))
     if passed.any():
         return _Passed(np.flatnonzero(passed), limits.min_fairness)
     wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
@@ -291,6 +314,12 @@ def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limit
 
 def _nothing(judge: Judge, limits: Limits) -> str:
     """Return a sentence that says what could be had instead of what was asked for."""
+    if limits.min_rate is not None and judge.choose(replace(limits, min_rate=None), randomize=False) is not None:
+        highest = max(float(one.min(axis=1).max()) for one in judge.single().rates)
+        return (
+            f"min_rate={limits.min_rate:g} leaves no model that meets the other requests; on this path the lowest rate "
+            f"of a group is {highest:.3f} at most: ask for less, or lower the threshold"
+        )
     if limits.max_accuracy_loss is not None:
         fairest = judge.choose(Limits(max_accuracy_loss=limits.max_accuracy_loss), randomize=False)
         if fairest is not None:
@@ -314,11 +343,13 @@ def _summary(judge: Judge, chosen: Judged, limits: Limits) -> Selection:
         asked=limits.min_fairness,
         asked_ratio=limits.min_ratio,
         asked_loss=limits.max_accuracy_loss,
+        asked_rate=limits.min_rate,
         estimated=float(judge.fairness(chosen)[0]),
         accuracy=float(chosen.accuracy[0]),
         given_up=float(judge.accuracy[0] - chosen.accuracy[0]),
         kind="constant" if constant else "stack" if alone else "mixture",
         rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
+        rates_before=dict(zip(names, judge.rates[0][0].tolist(), strict=True)),
         ratio=float(judge.quotient(chosen.rates[0])[0]),
         changed={} if moved is None else dict(zip(names, moved.tolist(), strict=True)),
         notes=tuple(_notes(judge, chosen, limits, constant=constant, alone=alone)),

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import check_random_state
 
@@ -118,7 +119,7 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     -----
     Rows are ordered by group, by label and at random inside, and dealt out in turn: with one attribute, a row set with
     at least as many rows as there are folds is then in every fold. With several, rows are moved where that is not yet
-    so.
+    so. Groups are ordered by their size and by their first row, so that their names do not matter.
     """
     n_rows = len(codes)
     if hasattr(cv, "split"):
@@ -128,7 +129,8 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     else:
         n_folds = _number_of_folds(cv, n_rows)
         noise = check_random_state(random_state).random_sample(n_rows)
-        keys = (noise, contrasts.label[codes], *(attribute.codes[codes] for attribute in contrasts.attributes))
+        groups = [replace(one, codes=one.codes[codes]).by_size().codes for one in contrasts.attributes]
+        keys = (noise, contrasts.label[codes], *groups)
         folds = np.empty(n_rows, dtype=np.intp)
         folds[np.lexsort(keys)] = np.arange(n_rows) % n_folds
         _fill_gaps(folds, codes, contrasts, n_folds)
@@ -146,7 +148,8 @@ def _count(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: int)
 def _fill_gaps(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: int) -> None:
     """Move single rows into folds that miss a row set, from folds that can spare them."""
     counts = _count(folds, codes, contrasts, n_folds)
-    for s in np.argsort(counts.sum(axis=0), kind="stable"):
+    first = [int(np.argmax(member[codes])) for member in contrasts.membership]
+    for s in np.lexsort((first, counts.sum(axis=0))):
         for fold in np.flatnonzero(counts[:, s] == 0):
             for row in np.flatnonzero(contrasts.membership[s, codes]):
                 of_row = contrasts.membership[:, codes[row]]
@@ -212,6 +215,63 @@ _BLOCK = 2**18
 # Relative size of the rounding in a mean.
 ROUNDING = 1e-14
 _NO_SETS = RowSets((), (), ())
+# Different weights up to which they can be counts of rows, and how far from a whole number a rounded multiple may be.
+_MOST_COUNTS, _WHOLE = 1000, 1e-6
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """What is known of the weights of rows: how much one row weighs.
+
+    Attributes
+    ----------
+    total, square : float
+        Sums of the weights and of their squares.
+    distinct : frozenset of float or None
+        The positive weights; None: more than can be counts of rows.
+    """
+
+    total: float
+    square: float
+    distinct: frozenset[float] | None
+
+    @classmethod
+    def of_rows(cls, rows: Rows) -> "RowWeights":
+        """Return what is known of the weights of some rows."""
+        if rows.weight is None:
+            return cls(float(len(rows)), float(len(rows)), frozenset([1.0]))
+        found = np.unique(rows.weight[rows.weight > 0])
+        distinct = frozenset(found.tolist()) if len(found) <= _MOST_COUNTS else None
+        return cls(float(rows.weight.sum()), float(rows.weight @ rows.weight), distinct)
+
+    def __add__(self, other: "RowWeights") -> "RowWeights":
+        """Return what is known of both parts together."""
+        distinct = None if self.distinct is None or other.distinct is None else self.distinct | other.distinct
+        if distinct is not None and len(distinct) > _MOST_COUNTS:
+            distinct = None
+        return RowWeights(self.total + other.total, self.square + other.square, distinct)
+
+    @property
+    def of_one_row(self) -> float:
+        """Return the weight of one row; it has the scale of the weights, so that ratios to it have none.
+
+        Notes
+        -----
+        Weights that are whole multiples of the smallest are counts: a weight of 2 is a row that is there twice. Of
+        others it is Σw²/Σw, with which the total is Kish's effective number of rows, (Σw)²/Σw².
+
+        Examples
+        --------
+        >>> counts = RowWeights(8.0, 18.0, frozenset([1.0, 4.0]))
+        >>> other = RowWeights(8.0, 18.0, frozenset([1.0, 3.5]))
+        >>> counts.of_one_row, other.of_one_row
+        (1.0, 2.25)
+        """
+        if self.distinct:
+            multiples = np.array(sorted(self.distinct)) / min(self.distinct)
+            if np.abs(multiples - multiples.round()).max() < _WHOLE:
+                return min(self.distinct)
+        return self.square / self.total
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,6 +298,8 @@ class StackStatistics:
         Sum of each base model's predictions over each row set.
     sets : RowSets
         The row sets and how they are compared.
+    row_weights : RowWeights
+        What is known of the weights of single rows.
     """
 
     weight: float
@@ -249,6 +311,17 @@ class StackStatistics:
     set_weight: FloatArray
     set_h: FloatArray
     sets: RowSets
+    row_weights: RowWeights
+
+    @property
+    def n_rows(self) -> float:
+        """Return the number of rows, with weights the effective one, which does not depend on their scale."""
+        return self.weight / self.row_weights.of_one_row
+
+    @property
+    def set_rows(self) -> FloatArray:
+        """Return the number of rows of each row set, shape (s,), counted like `n_rows`."""
+        return self.set_weight / self.row_weights.of_one_row
 
     @classmethod
     def from_predictions(
@@ -354,10 +427,15 @@ class StackStatistics:
             set_weight=self.set_weight + other.set_weight,
             set_h=self.set_h + other.set_h,
             sets=self.sets,
+            row_weights=self.row_weights + other.row_weights,
         )
 
     def contrast_matrix(self) -> FloatArray:
         """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
+        return np.asarray(self.direction_matrix() @ self.sets.pairs_of_basis().T)
+
+    def direction_matrix(self) -> FloatArray:
+        """Return the score bias of each base model in the coordinates of `RowSets.basis`, shape (k, q)."""
         for name, weight in zip(self.sets.names, self.set_weight, strict=True):
             if weight <= 0:
                 raise GroupError(
@@ -379,7 +457,7 @@ class StackStatistics:
 
 
 def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
-    """Return the differences (k, m) of means (k, s) on each contrast; those that are mere rounding are zero.
+    """Return the differences (k, q) of means (k, s) in `RowSets.basis`; those that are mere rounding are zero.
 
     Parameters
     ----------
@@ -390,10 +468,25 @@ def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatAr
     spread : ndarray of shape (k,)
         Standard deviation of each model's predictions.
     """
-    first, second = sets.pairs().T
-    gap = means[:, first] - means[:, second]
+    gap = means @ sets.basis().T
     size = np.abs(means).max(axis=1) + spread
     return np.where(np.abs(gap) > ROUNDING * size[:, None], gap, 0.0)
+
+
+def _check_squares(H: NDArray[Any], square: FloatArray, y_square: float) -> None:
+    """Raise if sums of squares of predictions (k,) or of the target are too large or too small for a number."""
+    if not (np.isfinite(square).all() and np.isfinite(y_square)):
+        what = "X" if not np.isfinite(square).all() else "y"
+        raise InvalidInputError(
+            f"{what} must be small enough for the squares to be added up; got a sum that is infinite: divide it by a "
+            "common number"
+        )
+    lost = np.flatnonzero(square < 1e-290)
+    if len(lost) and np.any((spread := np.ptp(H[:, lost], axis=0)) > ROUNDING * np.abs(H[:, lost]).max(axis=0)):
+        raise InvalidInputError(
+            f"X must have predictions whose squares can be added up; some differ by {spread.max():g} at most: multiply "
+            "X by a common number"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -436,11 +529,14 @@ class KeyedMoments:
                 # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
                 root = np.sqrt(rows.weight[part])
                 centred, residual = centred * root[:, None], residual * root
-            gram += centred.T @ centred
-            cross += centred.T @ residual
-            y_square += float(residual @ residual)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+                gram += centred.T @ centred
+                cross += centred.T @ residual
+                y_square += float(residual @ residual)
+        _check_squares(H, np.diag(gram), y_square)
         none = np.zeros(0), np.zeros((0, n_models))
-        return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS), keyed)
+        weights = RowWeights.of_rows(rows)
+        return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS, weights), keyed)
 
     def __add__(self, other: "KeyedMoments") -> "KeyedMoments":
         """Return the moments of both parts together."""
@@ -563,4 +659,5 @@ def contrast_matrix(rows: Rows, contrasts: Contrasts) -> FloatArray:
     """Return B = HᵀC of some rows, shape (k, m), without any other moments."""
     sums = keyed_sums(rows, labelled=contrasts.classes is not None, threshold=None).in_order(contrasts.keys)
     rates = contrasts.rates(sums.outcome, sums.weight)
-    return differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    found = differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    return np.asarray(found @ contrasts.sets.pairs_of_basis().T)

@@ -21,7 +21,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
-from fairfrontier.optimize._ridge_path import RidgeSolution, evidence_of_directions, evidence_scales, paper_penalties
+from fairfrontier.optimize._ridge_path import RidgeSolution, evidence_of_directions, evidence_scales
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import Weight, as_weight
@@ -143,8 +143,10 @@ class Walker:
             multipliers = _line(self.evaluate, self.reach, margin)
         else:
             multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
-        found = Walk(multipliers, self.evaluate(multipliers), refitted(multipliers), self.largest + margin)
-        return found.worth_having()
+        points = self.evaluate(multipliers)
+        # A ratio's error is that of a rate in units of the rate.
+        slack = margin if origin.sets.compares_differences else margin / max(float(origin.rates[0].max()), margin)
+        return Walk(multipliers, points, refitted(multipliers), self.largest + slack).worth_having()
 
 
 def displaced(multipliers: FloatArray) -> Targets:
@@ -152,23 +154,19 @@ def displaced(multipliers: FloatArray) -> Targets:
     return lambda solution: solution.b0 + solution.weight * multipliers @ solution.S
 
 
-def movement(statistics: StackStatistics, trial: Trial, fold: int, threshold: float | None) -> FloatArray:
+def movement(statistics: StackStatistics, solution: RidgeSolution, threshold: float | None) -> FloatArray:
     """Return Q (m, m): multipliers μ move scores by √(μᵀQμ) times their distance from the threshold, in mean squares.
 
     Parameters
     ----------
     statistics : StackStatistics
-        The moments of the rows that the fold's solution was fitted to.
-    trial : Trial
-        Ridge, scales and solutions.
-    fold : int
-        Which solution.
+        The moments of the rows that the solution was fitted to, of the models that it uses.
+    solution : RidgeSolution
+        The solution.
     threshold : float or None
         Of the decisions; None: regression, where the distance is that from the mean.
     """
-    solution: RidgeSolution = trial.solutions[fold]
-    used = np.flatnonzero(np.isfinite(trial.scale))
-    gram = statistics.gram[np.ix_(used, used)] if len(used) < len(trial.scale) else statistics.gram
+    gram = statistics.gram
     spread = float(solution.w0 @ gram @ solution.w0) / statistics.weight
     offset = 0.0 if threshold is None else statistics.mean_y - threshold
     distance = max(spread + offset**2, 1e-300)
@@ -184,13 +182,13 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     the models' predictions do not depend on the row set at all, like a cross-validated R².
     """
     used = np.flatnonzero(np.isfinite(trial.scale))
-    first, second = validation.full.sets.pairs().T
+    basis = validation.full.sets.basis()
     fitted = held_out = 0.0
     for train, solution in zip(validation.train, trial.solutions, strict=True):
         weight = validation.full.set_weight - train.set_weight
         means = (validation.full.set_h - train.set_h)[:, used] / weight[:, None]
         fitted += float(np.trace(solution.S))
-        held_out += float(np.sum((means[first] - means[second]).T * solution.U))
+        held_out += float(np.sum((basis @ means).T * solution.U))
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
 
 
@@ -220,7 +218,8 @@ def _line(evaluate: Evaluate, reach: FloatArray, margin: float) -> FloatArray:
     points = evaluate(positions[:, None])
     start = len(_SCAN)
     bias = points.bias[:-1, 0]
-    sign = np.sign(bias[start]) or 1.0
+    # Where the start has no bias at all, the side is that of all others: names of groups must not decide it.
+    sign = np.sign(bias[start]) or np.sign(bias.sum()) or 1.0
     ends = []
     # A positive multiplier raises the score bias, and nearly always the bias of the decisions with it.
     for side in (-sign, sign):
@@ -290,10 +289,11 @@ def interpolate(places: FloatArray, values: FloatArray) -> FloatArray:
 
 def towards_fair(points: TradeoffPoints) -> FloatArray:
     """Return the bias (q,) of a path's points, the constant left out: signed with one contrast, else the largest."""
+    gap = points.sets.largest_gap(points.rates[:-1])
     if points.sets.n_contrasts == 1:
-        bias = points.bias[:-1, 0]
-        return np.asarray(bias * (np.sign(bias[0]) or 1.0))
-    return points.sets.largest_gap(points.rates[:-1])
+        sign = np.sign(points.bias[:-1, 0])
+        return np.asarray(gap * sign * (sign[0] or 1.0))
+    return gap
 
 
 def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
@@ -302,14 +302,15 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     Notes
     -----
     Pairs of g row sets have g(g − 1)/2 multipliers but only g − 1 directions. So each row set has a bonus ν instead,
-    and the multiplier of a pair is (νᵢ − νⱼ)/g. The response J of the rates to the bonuses is measured around the
-    unconstrained stack. Regularised least-squares steps with it towards equal rates are repeated from the best bonuses
-    so far, with J corrected by what each step did (Broyden). What is best is judged out of fold and by the stack of all
-    rows, by the worse of the two. The path is the line to the bonuses that were found, and a little beyond.
+    and the multiplier of a pair is (νᵢ − νⱼ)/g (`RowSets.basis` has other coordinates for many sets). The response J of
+    the rates to the bonuses is measured around the unconstrained stack. Regularised least-squares steps with it towards
+    equal rates are repeated from the best bonuses so far, with J corrected by what each step did (Broyden). What is
+    best is judged out of fold and by the stack of all rows, by the worse of the two. The path is the line to the
+    bonuses that were found, and a little beyond.
     """
     origin = evaluate(np.zeros((1, len(reach))))
     sets, floor = origin.sets, float(origin.accuracy[-1])
-    spread = _bonus_to_multipliers(sets, len(size))
+    spread = _bonus_to_multipliers(sets)
     quadratic = spread.T @ reach @ spread
     response = _response(evaluate, spread, quadratic)
 
@@ -326,6 +327,8 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     for _ in range(_ROUNDS):
         change = _equal(rates, size, sets) - rates
         steps = np.stack([_step(response, ridge * quadratic, size, change) for ridge in _RIDGES])
+        # A bonus of a whole block moves nothing; left in, its rounding would grow from round to round.
+        steps -= _equal(steps.T, np.ones(len(size)), sets).T
         tried = best + (_LENGTHS[:, None, None] * steps).reshape(-1, len(size))
         found, merits = judged(tried)
         i = int(np.argmin(merits))
@@ -337,15 +340,19 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
 
 
-def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
-    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs."""
-    pairs = sets.pairs()
-    n_in_block = np.concatenate([np.full(len(block) * (len(block) - 1) // 2, len(block)) for block in sets.blocks])
-    result = np.zeros((len(pairs), n_sets))
-    rows: IntArray = np.arange(len(pairs))
-    np.add.at(result, (rows, pairs[:, 0]), 1.0 / n_in_block)
-    np.add.at(result, (rows, pairs[:, 1]), -1.0 / n_in_block)
-    return result
+def _bonus_to_multipliers(sets: RowSets) -> FloatArray:
+    """Return the matrix (q, s) from a bonus of each row set to the multipliers of the directions.
+
+    Where all are compared with a reference, the multiplier of a set is its bonus minus the mean of its block: the net
+    effect on each set is the same.
+    """
+    size, level = np.empty(len(sets.names)), np.zeros((len(sets.names), len(sets.names)))
+    for block in map(list, sets.blocks):
+        size[block] = len(block)
+        level[np.ix_(block, block)] = 1.0 / len(block)
+    if sets.reference:
+        return np.asarray((np.eye(len(size)) - level)[sets.pairs()[:, 0]])
+    return sets.basis() / size
 
 
 def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> FloatArray:
@@ -367,10 +374,10 @@ def _step(response: FloatArray, ridge: FloatArray, size: FloatArray, change: Flo
 
 
 def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
-    """Return the rates (s,) with those of each block at their mean."""
+    """Return the rates (s,), or (s, c) of several stacks, with those of each block at their mean."""
     wanted = rates.copy()
     for block in map(list, sets.blocks):
-        wanted[block] = np.average(rates[block], weights=size[block])
+        wanted[block] = np.average(rates[block], axis=0, weights=size[block])
     return wanted
 
 
@@ -424,10 +431,11 @@ def tune(
     family_of: IntArray,
     family_scales: Any,
     path: str,
-    n_points: int,
+    penalties: FloatArray,
     weight: Weight | Callable[[float], float] | None,
     threshold: float | None = 0.5,
     group: IntArray | None = None,
+    free: float = FREE,
 ) -> Tuning:
     """Choose alpha, scales and targets by cross-validated FAUC.
 
@@ -444,8 +452,8 @@ def tune(
         the directions then have their own ridge of the largest evidence.
     path : {"signed", "paper"}
         The kind of path.
-    n_points : int
-        Points on it.
+    penalties : ndarray of shape (p,)
+        The penalties λ of the paper's path.
     weight : Weight, callable or None
         The weight of the FAUC.
     threshold : float or None
@@ -453,20 +461,22 @@ def tune(
     group : ndarray of shape (k,), optional
         What each model of the attribute predicts, −1 for every other model: the directions of the signed path are
         shrunk towards the former.
+    free : float
+        Ridge scale of columns that are hardly shrunk.
 
     Returns
     -------
     Tuning
         The best choice.
     """
-    candidates = _candidates(validation.full, family_of, family_scales, alphas)
+    candidates = _candidates(validation.full, family_of, family_scales, alphas, free)
     # The published path has one ridge for everything, and so has a stack whose scales are given.
     own = path == "signed" and isinstance(family_scales, str)
     of_group = group if path == "signed" else None
     debias = _debias(validation.full, family_of, of_group) if own else None
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them evaluates every trial.
-    evaluated = iter(validation.values(list(chain(*trials)), _targets(path, n_points)))
+    evaluated = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
     tried: dict[str, float] = {}
     best: dict[str, tuple[Trial, TradeoffPoints]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
@@ -483,14 +493,19 @@ def tune(
         def evaluate(multipliers: FloatArray) -> TradeoffPoints:
             return validation.values([trial], displaced(multipliers))[0]
 
-        full = validation.full
-        variance = full.y_square / full.weight if threshold is None else None
-        reach = movement(validation.train[0], trial, 0, threshold)
-        found = Walker(evaluate, reach, full.set_weight, variance, _largest_bias(weight))
+        train = validation.train[0].take(np.flatnonzero(np.isfinite(trial.scale)))
+        reach = movement(train, trial.solutions[0], threshold)
+        variance = target_variance(validation.full, threshold)
+        found = Walker(evaluate, reach, validation.full.set_rows, variance, largest_bias(weight))
     return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
 
 
-def _largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
+def target_variance(statistics: StackStatistics, threshold: float | None) -> float | None:
+    """Return the variance of the target of a regression; None: there is a threshold, and decisions."""
+    return statistics.y_square / statistics.weight if threshold is None else None
+
+
+def largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
     """Return the largest bias that the weight counts."""
     levels = np.linspace(0.0, 1.0, 201)
     least = max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)
@@ -498,29 +513,29 @@ def _largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
 
 
 def _candidates(
-    full: StackStatistics, family_of: IntArray, family_scales: Any, alphas: FloatArray
+    full: StackStatistics, family_of: IntArray, family_scales: Any, alphas: FloatArray, hardly: float
 ) -> list[tuple[str, FloatArray, FloatArray]]:
     """Return (name, scales, alphas to try) of each candidate."""
     if not isinstance(family_scales, str):
         return [("given", family_scales, alphas)]
     free = family_of < 0
-    result = [("common", np.where(free, FREE, 1.0), alphas)]
+    result = [("common", np.where(free, hardly, 1.0), alphas)]
     n_families = int(family_of.max()) + 1
     if n_families > 1:
-        evidence = evidence_scales(full, np.where(free, n_families, family_of))
-        result.append(("evidence", np.where(free, FREE, evidence.scale), evidence.alpha * AROUND))
+        evidence = evidence_scales(full, np.where(free, n_families, family_of), n_families)
+        result.append(("evidence", np.where(free, hardly, evidence.scale), evidence.alpha * AROUND))
     return result
 
 
 def _debias(full: StackStatistics, family_of: IntArray, group: IntArray | None) -> FloatArray:
     """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
-    return evidence_of_directions(full, np.where(family_of < 0, family_of.max() + 1, family_of), group)
+    n_families = int(family_of.max()) + 1
+    return evidence_of_directions(full, np.where(family_of < 0, n_families, family_of), group, n_families)
 
 
-def _targets(path: str, n_points: int) -> Targets:
+def _targets(path: str, penalties: FloatArray) -> Targets:
     """Return the function from a solution to the targets (p, m) at which it is tried."""
     if path == "paper":
-        penalties = paper_penalties(n_points)
         return lambda solution: solution.target_for_lambda(penalties)
     return _on_ray(RAY)
 

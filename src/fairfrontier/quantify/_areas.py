@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray, interpolation
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._frontier import TAFCurve, signed_frontier, taf_curve
+from fairfrontier.identify._frontier import TAFCurve, frontier_of
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.quantify._bootstrap import Block, fairness_of
+from fairfrontier.quantify._bootstrap import Block
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import CallableWeight, Weight, as_weight
 
@@ -41,8 +41,12 @@ class Area:
     ) -> None:
         self.sets, self.interpolate = sets, interpolation(interpolate)
         self.weight = as_weight(weight)
-        # With several contrasts a signed hull takes tens of linear programs.
-        self.slow = interpolate == "signed" and sets.n_contrasts > 1
+        # With several contrasts a signed hull takes tens of linear programs, with ratios each hull does.
+        programs = interpolate == "signed" and sets.n_contrasts > 1
+        of_ratios = bool(interpolate) and not sets.compares_differences
+        self.slow = programs or of_ratios
+        # A dominated model may have a part in a mixture that is on the hull.
+        self.any_model = interpolate == "signed" or of_ratios
         if not self.weight.cumulative(np.ones(1))[0] > 0:
             raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
         self._table: tuple[FloatArray, FloatArray] | None = None
@@ -54,7 +58,7 @@ class Area:
         """Return the area of each replicate, shape (b,)."""
         if self.interpolate:
             return np.array([fauc(curve, self.weight) for curve in self._curves(block)])
-        fairness = fairness_of(block.rates, self.sets)
+        fairness = self.sets.fairness(block.rates)
         order = np.argsort(-fairness, axis=1)
         mass = self._normalized(np.take_along_axis(fairness, order, axis=1))
         best = np.maximum.accumulate(np.take_along_axis(block.accuracy, order, axis=1), axis=1)
@@ -68,11 +72,10 @@ class Area:
         return np.array(self.weight.normalized(fairness.ravel())).reshape(fairness.shape)
 
     def _curves(self, block: Block) -> list[TAFCurve]:
-        if self.interpolate == "signed":
-            pairs = zip(block.rates, block.accuracy, strict=True)
-            return [signed_frontier(np.ascontiguousarray(rates.T), self.sets, values) for rates, values in pairs]
-        pairs = zip(fairness_of(block.rates, self.sets), block.accuracy, strict=True)
-        return [taf_curve(fairness, values, interpolate=True) for fairness, values in pairs]
+        pairs = zip(block.rates, block.accuracy, strict=True)
+        return [
+            frontier_of(np.ascontiguousarray(rates.T), self.sets, values, self.interpolate) for rates, values in pairs
+        ]
 
 
 def contenders(start: Block, block: Block, sets: RowSets, stretch: float) -> NDArray[np.bool_]:
@@ -94,8 +97,8 @@ def contenders(start: Block, block: Block, sets: RowSets, stretch: float) -> NDA
     ndarray of shape (k,)
         True if it would be in at least one replicate.
     """
-    fairness = fairness_of(block.rates, sets)
-    far_fairness = fairness_of(start.rates + stretch * (block.rates - start.rates), sets)
+    fairness = sets.fairness(block.rates)
+    far_fairness = sets.fairness(start.rates + stretch * (block.rates - start.rates))
     far_accuracy = start.accuracy + stretch * (block.accuracy - start.accuracy)
     found = np.zeros(fairness.shape[1], dtype=bool)
     for b, order in enumerate(np.argsort(-fairness, axis=1)):

@@ -11,7 +11,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
-from fairfrontier.quantify._bootstrap import Sample, largest_gap, replicates, sample
+from fairfrontier.quantify._bootstrap import Sample, replicates, sample
 from fairfrontier.quantify._resampling import Scheme
 
 # The share of the error probability for the first step, which discards models.
@@ -122,6 +122,11 @@ def taf_bands(
         sample_weight=sample_weight,
         include_constant=include_constant,
     )
+    if hull and not data.sets.compares_differences:
+        raise InvalidInputError(
+            f"interpolate must be False with fairness={fairness!r}: a ratio is no average over mixtures; use "
+            "fauc_interval for the area under their curve"
+        )
     scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
     lower, upper = _Deviations(data, scheme).band(scheme.confidence, hull)
     return TAFBands(
@@ -144,8 +149,7 @@ class _Deviations:
         for block in replicates(
             data, scheme.n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
         ):
-            # The bias max |cᵀ·| moves by at most the largest move of a contrast, whatever its sign.
-            gaps.append(largest_gap(block.rates - data.observed.rates, data.sets))
+            gaps.append(data.sets.movement(data.observed.rates, block.rates))
             misses.append(np.abs(block.accuracy - self.accuracy))
         self.gap, self.miss = np.concatenate(gaps), np.concatenate(misses)
         self.fairness_error = np.sqrt(np.mean(self.gap**2, axis=0))

@@ -72,6 +72,10 @@ class Sample:
         The accuracy measure.
     unit : float
         The unit of fairness, that of the data themselves in every replicate.
+    scores : ndarray of shape (n, k) or None
+        Scores, where the accuracy measure needs all rows at once.
+    person : ndarray of shape (n,) or None
+        Where a row is there once per probable group: which one it is, from 0. These are resampled together.
     """
 
     points: TradeoffPoints
@@ -84,6 +88,8 @@ class Sample:
     weight: FloatArray | None
     measure: AccuracyMeasure
     unit: float = 1.0
+    scores: NDArray[Any] | None = None
+    person: IntArray | None = None
 
     @property
     def sets(self) -> RowSets:
@@ -108,7 +114,8 @@ class Sample:
         kept = np.append(columns, len(self.points) - 1) if self.has_constant else columns
         error = None if self.error is None else np.take(self.error, columns, axis=1)
         outcome = np.take(self.outcome, columns, axis=1)
-        return replace(self, points=self.points.select(kept), outcome=outcome, error=error)
+        scores = None if self.scores is None else np.take(self.scores, columns, axis=1)
+        return replace(self, points=self.points.select(kept), outcome=outcome, error=error, scores=scores)
 
     def bounds(self) -> IntArray:
         """Return the first row of each cell, and the number of rows: shape (c + 1,)."""
@@ -166,7 +173,12 @@ def sample_rows(
         outcome = rows.scores[order].astype(np.float64)
     error = (rows.scores[order] - y[order, None]) ** 2 if measure.squared_error else None
     weight = None if rows.weight is None else rows.weight[order]
-    return Sample(points, contrasts, order, codes[order], outcome, error, y[order], weight, measure, found.unit)
+    scores = None if measure.of_rows is None else rows.scores[order].astype(np.float64)
+    result = Sample(
+        points, contrasts, order, codes[order], outcome, error, y[order], weight, measure, found.unit, scores
+    )
+    numbers, person = np.unique(rows.row, return_inverse=True)
+    return result if len(numbers) == len(rows) else replace(result, person=np.ravel(person)[order])
 
 
 def replicates(
@@ -187,12 +199,15 @@ def replicates(
     generator : numpy.random.Generator
         The source of randomness.
     """
+    if stratify and data.person is not None:
+        raise InvalidInputError("stratify must be False where groups are only probable: a row is in several of them")
     strata = _strata(data) if stratify else [slice(None)]
     per_replicate = max(data.n_rows, data.contrasts.n_cells * len(data.points))
     size = max(1, _BLOCK_ELEMENTS // per_replicate)
     for first in range(0, n_resamples, size):
-        weights = _weights(data.n_rows, min(size, n_resamples - first), method, strata, generator)
-        yield weighted(data, weights)
+        n_drawn = data.n_rows if data.person is None else int(data.person.max()) + 1
+        weights = _weights(n_drawn, min(size, n_resamples - first), method, strata, generator)
+        yield weighted(data, weights if data.person is None else weights[:, data.person])
 
 
 def _strata(data: Sample) -> list[IntArray | slice]:
@@ -262,6 +277,8 @@ def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], tota
         rejected = totals[:, ~label].sum(axis=1)[:, None] - outcome[:, ~label].sum(axis=1)
         right = outcome[:, label].sum(axis=1) + rejected
         return np.asarray(np.clip(right / totals.sum(axis=1)[:, None], 0.0, 1.0))
+    if data.scores is not None:
+        return _utilities(data, weights)
     spread = error = None
     if data.error is not None:
         mean = weights @ data.y / totals.sum(axis=1)
@@ -280,21 +297,17 @@ def _accuracies(data: Sample, weights: NDArray[Any], outcome: NDArray[Any], tota
     return np.clip(values, 0.0, 1.0)
 
 
-def fairness_of(rates: FloatArray, sets: RowSets) -> FloatArray:
-    """Return 1 − the largest gap, shape (b, k), from rates of shape (b, s, k)."""
-    return np.clip(1.0 - largest_gap(rates, sets), 0.0, 1.0)
-
-
-def largest_gap(rates: FloatArray, sets: RowSets) -> FloatArray:
-    """Return the largest difference inside any block of row sets, shape (b, k)."""
-    gap = np.zeros((len(rates), rates.shape[2]))
-    for block in sets.blocks:
-        if len(block) == 2:
-            np.maximum(gap, np.abs(rates[:, block[0]] - rates[:, block[1]]), out=gap)
-        else:
-            of_block = rates[:, list(block)]
-            np.maximum(gap, of_block.max(axis=1) - of_block.min(axis=1), out=gap)
-    return gap
+def _utilities(data: Sample, weights: NDArray[Any]) -> FloatArray:
+    """Return a measure of all rows at once for each replicate: a loop, because no sum over cells has it."""
+    assert data.measure.of_rows is not None
+    assert data.scores is not None
+    alike = np.tile([0.0, 1.0], (data.n_rows, 1))  # the constant models
+    back = np.argsort(data.order)  # amounts are those of rows in the caller's order
+    scores, decided = (np.hstack([part, alike])[back] for part in (data.scores, data.outcome))
+    label, measure = data.y[back] > 0.5, data.measure.of_rows
+    found = np.stack([measure(label, scores, decided, weight[back].astype(np.float64)) for weight in weights])
+    best = found[:, -2:].max(axis=1, keepdims=True)
+    return np.clip(np.hstack([found[:, :-2], best]) if data.has_constant else found[:, :-2], 0.0, 1.0)
 
 
 def members(names: Sequence[str], family: Sequence[str]) -> IntArray:

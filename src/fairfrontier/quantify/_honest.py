@@ -15,7 +15,7 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates
 from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._contrasts import Fairness
+from fairfrontier.metrics._contrasts import COMPARISONS, Fairness
 from fairfrontier.quantify._bootstrap import Block, Sample, sample, weighted
 
 
@@ -196,12 +196,11 @@ def _same_gap(chosen: TradeoffPoints, evaluated: TradeoffPoints, models: IntArra
     gaps = np.full(len(models), -1.0)
     result = np.zeros(len(models))
     every = np.arange(len(models))
-    for block in chosen.sets.blocks:
-        sets = list(block)
-        before, after = chosen.rates[models][:, sets], evaluated.rates[models][:, sets]
-        high, low = before.argmax(axis=1), before.argmin(axis=1)
-        gap = before[every, high] - before[every, low]
-        result = np.where(gap > gaps, after[every, high] - after[every, low], result)
+    bias = COMPARISONS[chosen.sets.comparison].bias
+    before, after = chosen.rates[models], evaluated.rates[models]
+    for low, high in chosen.sets.extreme_pairs(before):
+        gap = bias(before[every, low], before[every, high])
+        result = np.where(gap > gaps, bias(after[every, low], after[every, high]), result)
         gaps = np.maximum(gaps, gap)
     return result
 
@@ -241,6 +240,9 @@ def _points(data: Sample, block: Block, part: int) -> TradeoffPoints:
 
 def _parts(data: Sample, parts: int, generator: np.random.Generator) -> NDArray[np.float32]:
     """Return 1 where a row (in cell order) is in a part, shape (parts, n); cells are spread evenly over parts."""
+    if data.person is not None:
+        part = generator.permutation(int(data.person.max()) + 1) % parts
+        return np.asarray(np.equal.outer(np.arange(parts), part[data.person]), dtype=np.float32)
     bounds = data.bounds()
     part_of_row = np.empty(data.n_rows, dtype=np.intp)
     start = int(generator.integers(parts))

@@ -18,7 +18,7 @@ from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._areas import Area, Interpolate
 from fairfrontier.quantify._bootstrap import members, sample
-from fairfrontier.quantify._resampling import Scheme, resample
+from fairfrontier.quantify._resampling import Resampled, Scheme, resample
 from fairfrontier.quantify._weights import Weight
 
 
@@ -152,8 +152,9 @@ def fauc_interval(
     models that are nearly fair, noise makes some look perfectly fair. Either bias depends on where exactly the true
     biases lie, which the data do not say, and does not follow a power of the variance. So the standard errors get
     another term. FAUC at a deviation and at its opposite have a mean, which is constant where FAUC is linear. Let s be
-    the standard deviation of this mean over the resamples: the squared error gets (2s)² at the lower end of the
-    interval and s² at the upper end, factors that were chosen by simulation. `compare_fauc` does without this term.
+    the standard deviation of this mean over the resamples: the squared error gets (3s)² at the lower end of the
+    interval and s² at the upper end, and s² at both ends of the interval of a difference; the factors were chosen
+    by simulation.
 
     With ``interpolate="signed"`` and several contrasts each resample is a linear program: lower `n_resamples`.
 
@@ -218,8 +219,9 @@ def compare_fauc(
     sensitive_mode: str = "separate",
     sample_weight: Any = None,
     include_constant: bool = True,
+    paired: bool = True,
 ) -> FAUCComparison:
-    """Compare the FAUC of two families of models on the same rows.
+    """Compare the FAUC of two families of models, on the same rows or on two sets of rows.
 
     Parameters
     ----------
@@ -231,6 +233,9 @@ def compare_fauc(
         As in `fauc_interval`.
     fairness, accuracy, threshold, sensitive_mode, sample_weight, include_constant
         As in `tradeoff_points`; the constant model joins both families.
+    paired : bool
+        False: the families have rows of their own, such as two populations. Then `y_true`, `sensitive_features` and
+        `sample_weight` (unless it is None) are pairs, of the first and of the second.
 
     Returns
     -------
@@ -239,7 +244,9 @@ def compare_fauc(
 
     Notes
     -----
-    The comparison is paired: both families are evaluated on the same resamples, and the noise that they share cancels.
+    A paired comparison evaluates both families on the same resamples, and the noise that they share cancels. Unpaired,
+    each has resamples of its own, and the variances add; a difference then is one of models and rows together. FAUC
+    depends on how difficult rows are, so that a larger FAUC elsewhere does not make a method the better one.
     The interval is made like that of `fauc_interval`, each family with a bias of its own, so that the families need
     neither be of one size nor of one kind. p is the level at which it just touches 0: below 0.05 if and only if an
     interval of 95 % from the same resamples excludes 0. In the simulations of ``results/coverage.md`` intervals of
@@ -256,6 +263,13 @@ def compare_fauc(
     >>> comparison.low > 0, comparison.p_value < 0.01
     (True, True)
     """
+    options: dict[str, Any] = {"fairness": fairness, "accuracy": accuracy, "threshold": threshold}
+    options |= {"sensitive_mode": sensitive_mode, "include_constant": include_constant}
+    scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
+    if not paired:
+        given = {"y_true": y_true, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        result = _unpaired(given, (y_preds_a, y_preds_b), options, scheme, weight, interpolate)
+        return _comparison(result, scheme)
     classes_of = validate.column(y_true, parameter="y_true")
     first, second = (validate.predictions(one, classes_of=classes_of) for one in (y_preds_a, y_preds_b))
     if CONSTANT in (*first.names, *second.names) and include_constant:
@@ -270,15 +284,44 @@ def compare_fauc(
         y_true,
         validate.Predictions(np.concatenate([first.matrix, second.matrix], axis=1), names_a + names_b),
         sensitive_features=sensitive_features,
-        fairness=fairness,
-        accuracy=accuracy,
-        threshold=threshold,
-        sensitive_mode=sensitive_mode,
         sample_weight=sample_weight,
-        include_constant=include_constant,
+        **options,
     )
     area = Area(data.sets, weight, interpolate)
-    scheme = Scheme(confidence, n_resamples, method, stratify, random_state)
     result = resample(data, area, scheme, members(data.points.names, names_a), members(data.points.names, names_b))
+    return _comparison(result, scheme)
+
+
+def _comparison(result: Resampled, scheme: Scheme) -> FAUCComparison:
     low, high = result.interval(scheme.confidence)
     return FAUCComparison(result.estimate, float(low), float(high), result.p_value(), result.samples, scheme.confidence)
+
+
+def _unpaired(
+    given: dict[str, Any],
+    families: tuple[Any, Any],
+    options: dict[str, Any],
+    scheme: Scheme,
+    weight: Any,
+    interpolate: Interpolate,
+) -> Resampled:
+    """Return the difference of two families on rows of their own, which are resampled apart."""
+    for name, value in given.items():
+        if value is not None and not (isinstance(value, (tuple, list)) and len(value) == 2):
+            raise InvalidInputError(f"{name} must be a pair with paired=False, one for each family; got {type(value)}")
+    found = []
+    for i, y_preds in enumerate(families):
+        parts: dict[str, Any] = {name: None if value is None else value[i] for name, value in given.items()}
+        data = sample(parts.pop("y_true"), y_preds, **parts, **options)
+        found.append(resample(data, Area(data.sets, weight, interpolate), scheme, np.arange(len(data.points))))
+    a, b = found
+    # Which law the bias of a family follows is not known of either: all combinations count.
+    pairs = [(i, j) for i in range(len(a.centres)) for j in range(len(b.centres))]
+    return Resampled(
+        a.estimate - b.estimate,
+        a.corrected - b.corrected,
+        a.samples - b.samples,
+        tuple(a.centres[i] - b.centres[j] for i, j in pairs),
+        tuple(float(np.hypot(a.errors[i], b.errors[j])) for i, j in pairs),
+        (float(np.hypot(a.kinks[0], b.kinks[1])), float(np.hypot(a.kinks[1], b.kinks[0]))),
+    )

@@ -17,8 +17,11 @@ BoolArray = NDArray[np.bool_]
 
 # The part of the level that is spent on where the two rates may lie at all.
 _SHARE_FOR_THE_RANGE = 0.02
-# The rates that may be true are searched at so many points: first at few, which often settles it, or at once at many.
-_IN_TWO_STEPS, _AT_ONCE = (9, 33), (33,)
+# The rates that may be true are searched at so many points at least and at most; where few often settle it, first at
+# these. Two points are about so many standard errors of the better known rate apart.
+_FEW, _LEAST, _MOST, _APART = 9, 33, 513, 0.25
+# Rates at which the distance between points is measured.
+_FINE = 33
 # A binomial count is summed this many standard deviations to either side; what is left out is added to the error.
 _REACH = 5.0
 # So many numbers are held at once.
@@ -129,13 +132,15 @@ class Comparison:
 
 def shown(pairs: Pairs, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
     """Tell which claims with limits c (m,) are shown at a level; see `limits` for the test."""
-    return p_values(pairs, c, level, comparison, _IN_TWO_STEPS) <= level
+    return p_values(pairs, c, level, comparison, first_few=True) <= level
 
 
 def p_values(
-    pairs: Pairs, c: FloatArray, level: float, comparison: Comparison, points: tuple[int, ...] = _AT_ONCE
+    pairs: Pairs, c: FloatArray, level: float, comparison: Comparison, *, first_few: bool = False
 ) -> FloatArray:
     """Return a p-value (m,) of the denial of each claim; above the level it may be far too large.
+
+    `first_few` looks at few rates first, which is quicker where only the comparison with the level matters.
 
     Notes
     -----
@@ -160,8 +165,8 @@ def p_values(
     result = np.full(len(pairs), spent)
     # Rates for which the claim is false and which may be true, if there are any.
     open_ = np.flatnonzero(low <= high)
-    for n_points in points:
-        at_most, at_least = _largest(pairs.take(open_), low[open_], high[open_], c[open_], level, comparison, n_points)
+    for few in (True, False) if first_few else (False,):
+        at_most, at_least = _largest(pairs.take(open_), low[open_], high[open_], c[open_], level, comparison, few=few)
         result[open_] = spent + at_most
         open_ = open_[(result[open_] > level) & (spent + at_least <= level)]
     return np.asarray(np.minimum(result, 1.0))
@@ -210,22 +215,19 @@ def _variance(rate: FloatArray, size: FloatArray) -> FloatArray:
 
 
 def _largest(
-    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, level: float, comparison: Comparison, points: int
+    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, level: float, comparison: Comparison, *, few: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return bounds of sup P(R) for p₂ in [low, high], from above and from below."""
     at_most, at_least = np.empty(len(pairs)), np.empty(len(pairs))
     # Pairs with equally wide sums go together, so that little of what is computed is padding.
     widest = np.maximum(pairs.n_first, pairs.n_second)
     order = np.argsort(widest, kind="stable")
-    size = 2.0 * (2.0 * _REACH + 8.0) * (np.sqrt(widest[order]) / 2.0 + 1.0) * points
+    size = 2.0 * (2.0 * _REACH + 8.0) * (np.sqrt(widest[order]) / 2.0 + 1.0) * (_FEW if few else 2 * _LEAST)
     start = 0
     while start < len(order):
         stop = start + max(1, int(np.searchsorted(size[start:] * np.arange(1, len(order) - start + 1), _CELLS_AT_ONCE)))
         some = order[start:stop]
-        # Equal steps of arcsin √p are equal steps in standard errors.
-        share = np.linspace(0.0, 1.0, points)
-        ends = np.arcsin(np.sqrt(low[some])), np.arcsin(np.sqrt(high[some]))
-        p2 = np.sin(ends[0][:, None] + share * (ends[1] - ends[0])[:, None]) ** 2
+        p2 = _grid(pairs.take(some), low[some], high[some], c[some], comparison, _FEW if few else None)
         p1 = np.minimum(comparison.boundary(c[some], p2), 1.0)
         region = _Region(pairs.take(some), level, comparison.weight)
         f = region.probability(p1, p2)
@@ -239,6 +241,34 @@ def _largest(
         at_most[some] = np.maximum(at_least[some], between.max(axis=1))
         start = stop
     return at_most, at_least
+
+
+def _grid(
+    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, comparison: Comparison, points: int | None
+) -> FloatArray:
+    """Return rates p₂ (m, g) from `low` to `high` at which P(R) is computed; None: as many as it takes.
+
+    Equal steps of arcsin √p are equal steps in standard errors. Here the sum of both rates' steps is equal all the way:
+    so no step is long for either rate, and the mirror image of a claim, of negative decisions, is looked at in the same
+    way.
+    """
+    ends = np.stack([np.column_stack([low, high]), comparison.boundary(c, np.column_stack([low, high]))])
+    angle = _angle(ends)
+    of_second, of_first = np.sin(angle[..., :1] + np.linspace(0.0, 1.0, _FINE) * np.diff(angle, axis=2)) ** 2
+    trial = np.column_stack([of_second, comparison.largest_second(c[:, None], of_first)])
+    trial = np.sort(np.clip(trial, low[:, None], high[:, None]), axis=1)
+    length = 2.0 * np.sqrt(pairs.n_second)[:, None] * _angle(trial)
+    length += 2.0 * np.sqrt(pairs.n_first)[:, None] * _angle(comparison.boundary(c, trial))
+    if points is None:
+        errors = length[:, -1] - length[:, 0]
+        points = int(np.clip(np.ceil(errors.max(initial=0.0) / _APART), _LEAST, _MOST))
+    share = np.linspace(0.0, 1.0, points)
+    places = zip(length[:, :1] + share * (length[:, -1:] - length[:, :1]), length, trial, strict=True)
+    return np.array([np.interp(*row) for row in places])
+
+
+def _angle(rate: FloatArray) -> FloatArray:
+    return np.asarray(np.arcsin(np.sqrt(np.clip(rate, 0.0, 1.0))))
 
 
 def _between(f: FloatArray, p1: FloatArray, p2: FloatArray, pairs: Pairs, slope: FloatArray) -> FloatArray:

@@ -17,9 +17,11 @@ from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
 # the deviations are multiplied by √2. The ratio b(2) / (b(3) − b(2)) in the two cases:
 _BIAS_RATIOS = (2.0, float(np.sqrt(2.0) / (np.sqrt(3.0) - np.sqrt(2.0))))
 # Near a kink, such as a bias of 0, noise of either sign moves FAUC in the same direction, and the data do not say how
-# far. An interval allows for so many standard deviations of this movement at its lower and at its upper end. Both were
+# far. An interval allows for so many standard deviations of this movement at its lower and at its upper end. They were
 # chosen by simulation: several nearly fair models make FAUC too high more often than one fair model makes it too low.
-_KINKS_BELOW, _KINKS_ABOVE = 2.0, 1.0
+# In a difference the movements of two families partly cancel, and either end may be wrong.
+_KINKS = (3.0, 1.0)
+_KINKS_OF_DIFFERENCE = (1.0, 1.0)
 # Replicates that are kept for resamples of resamples, and the number of these per replicate; fewer if areas are slow.
 _KEPT, _AGAIN = 160, 3
 _KEPT_SLOW, _AGAIN_SLOW = 50, 2
@@ -47,9 +49,9 @@ class Scheme:
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """A statistic and its replicates; `centres`, their standard errors `errors` and `kink` make the interval.
+    """A statistic and its replicates; `centres`, their standard errors `errors` and `kinks` make the interval.
 
-    `kink` is the standard deviation of what noise of either sign has in common; 0 if it is not allowed for.
+    `kinks` are what the lower and the upper end allow for noise whose sign does not matter, as standard deviations.
     """
 
     estimate: float
@@ -57,20 +59,22 @@ class Resampled:
     samples: FloatArray
     centres: tuple[float, ...]
     errors: tuple[float, ...]
-    kink: float
+    kinks: tuple[float, float]
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the shortest interval that holds the intervals around all centres."""
         z = float(norm.ppf(0.5 + confidence / 2.0))
-        low = min(centre - z * float(np.hypot(error, _KINKS_BELOW * self.kink)) for centre, error in self._pairs())
-        high = max(centre + z * float(np.hypot(error, _KINKS_ABOVE * self.kink)) for centre, error in self._pairs())
+        low = min(centre - z * float(np.hypot(error, self.kinks[0])) for centre, error in self._pairs())
+        high = max(centre + z * float(np.hypot(error, self.kinks[1])) for centre, error in self._pairs())
         return low, high
 
     def p_value(self) -> float:
-        """Return the smallest level at which the interval of a difference, which has no `kink`, excludes 0."""
+        """Return the smallest level at which the interval of a difference excludes 0."""
         if min(self.centres) <= 0.0 <= max(self.centres):
             return 1.0
-        return max(float(2.0 * norm.sf(abs(c) / error)) if error > 0 else 0.0 for c, error in self._pairs())
+        kink = self.kinks[0 if self.centres[0] > 0 else 1]
+        wide = [(abs(centre), float(np.hypot(error, kink))) for centre, error in self._pairs()]
+        return max(float(2.0 * norm.sf(centre / error)) if error > 0 else 0.0 for centre, error in wide)
 
     def _pairs(self) -> list[tuple[float, float]]:
         return list(zip(self.centres, self.errors, strict=True))
@@ -81,14 +85,14 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     run = _Run(data, area, (family,) if against is None else (family, against))
     estimate = float(run.statistic(data.observed)[0])
     rest = scheme.n_resamples
-    if rest > 2 * _SCREEN_RESAMPLES and area.interpolate != "signed":
+    if rest > 2 * _SCREEN_RESAMPLES and not area.any_model:
         run.add(scheme, _SCREEN_RESAMPLES)
         run.gather()
         run.screen()
         rest -= _SCREEN_RESAMPLES
     run.add(scheme, rest)
-    centres, errors, kink = _extrapolate(run, scheme.generator)
-    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors, kink)
+    centres, errors, kinks = _extrapolate(run, scheme.generator)
+    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors, kinks)
 
 
 class _Run:
@@ -143,7 +147,7 @@ class _Run:
 
     def near(self, bank: Block, stretch: float) -> list[IntArray]:
         """Return the positions in each family of the models that come to a frontier if their deviation is stretched."""
-        if self.area.interpolate == "signed":  # a dominated model with the opposite bias may be on that hull
+        if self.area.any_model:
             return [np.arange(len(family)) for family in self.families]
         found = []
         for family, gathered in zip(self.families, self.gathered, strict=True):
@@ -205,8 +209,10 @@ class _Smoothed:
         return np.asarray((1.0 + slope) * self.replicates_once - slope * self.replicates_twice)
 
 
-def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float, ...], tuple[float, ...], float]:
-    """Return the statistic minus its bias under each of the two ratios, their standard errors, and the kink."""
+def _extrapolate(
+    run: _Run, generator: np.random.Generator
+) -> tuple[tuple[float, ...], tuple[float, ...], tuple[float, float]]:
+    """Return the statistic minus its bias under each of the two ratios, their standard errors, and the kinks."""
     bank = run.bank()
     if not run.gathered:
         run.gather()
@@ -218,8 +224,9 @@ def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float
         families.append(_Smoothed(run, start, replace(found, start=found.start.select(models)), deviation, orders))
     signs = (1.0, -1.0)
     spread = sum(sign * one.replicates for sign, one in zip(signs, families, strict=False))
-    # Intervals of differences cover well without it, as simulations show.
-    kink = float(np.std(families[0].common, ddof=1)) if len(families) == 1 else 0.0
+    common = sum(sign * one.common for sign, one in zip(signs, families, strict=False))
+    kink = float(np.std(common, ddof=1))
+    below, above = _KINKS if len(families) == 1 else _KINKS_OF_DIFFERENCE
     least = max(one.found.least for one in families)
     centres, errors = [], []
     for ratio, level in zip(_BIAS_RATIOS, (False, True), strict=True):
@@ -227,7 +234,7 @@ def _extrapolate(run: _Run, generator: np.random.Generator) -> tuple[tuple[float
         centres.append(sum(sign * one.centre(ratio, true) for sign, one, true in pairs))
         values = sum(sign * one.centres(ratio, true) for sign, one, true in pairs)
         errors.append(max(_error(np.asarray(values)), max(least, 0.5) * float(np.std(spread, ddof=1))))
-    return tuple(centres), tuple(errors), kink
+    return tuple(centres), tuple(errors), (below * kink, above * kink)
 
 
 def _error(values: FloatArray) -> float:

@@ -1,7 +1,7 @@
 """The audit of models: points, intervals, what a fair stack would reach, and the findings."""
 
-import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
@@ -10,23 +10,44 @@ from typing import Any
 import numpy as np
 
 from fairfrontier._extras import require
-from fairfrontier._validation import one_of
+from fairfrontier._rows import Rows
+from fairfrontier._validation import number, one_of
 from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._points import CONSTANT, evaluation_rows
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._points import CONSTANT
+from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
 from fairfrontier.quantify._weights import StepWeight, Weight
-from fairfrontier.report._differences import differences, differences_csv
+from fairfrontier.report._differences import differences
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
-from fairfrontier.report._html import render_html
+from fairfrontier.report._files import model_card, page, write_results
 from fairfrontier.report._intervals import fauc_bounds
-from fairfrontier.report._stack import family_name, trial
-from fairfrontier.report._summarise import Settings, summarise
-from fairfrontier.report._tables import GROUP_COLUMNS, frontier_csv, group_rows, groups_csv, model_rows, points_csv
+from fairfrontier.report._prepare import (
+    MISSING,
+    NO_ROW,
+    Prepared,
+    Survey,
+    Surveyor,
+    label_text,
+    on_one_scale,
+    threshold_words,
+)
+from fairfrontier.report._rates import summarise_selections
+from fairfrontier.report._stack import trial
+from fairfrontier.report._summarise import Settings, default_title, family_name, summarise
+from fairfrontier.report._tables import (
+    LL144_COLUMNS,
+    Table,
+    differences_table,
+    groups_table,
+    models_table,
+    points_table,
+)
 from fairfrontier.report._words import level, plain
 
-OUTPUTS = ("report.html", "points.csv", "frontier.csv", "groups.csv", "summary.json")
+# Models that a notebook shows.
+_SHOWN_MODELS = 50
 NO_INTERVAL = "There is no confidence interval of FAUC: resampling needs all rows in memory; these came in chunks."
 
 
@@ -36,22 +57,19 @@ def summarise_rows(
     *,
     stack: bool = True,
     in_memory: bool = False,
-    positive: Any = True,
 ) -> dict[str, Any]:
     """Evaluate models and return all that a report shows.
 
     Parameters
     ----------
     chunks : StreamedChunks
-        Labels, groups and scores.
+        Labels (True for the positive one, numbers for regression), groups and scores.
     settings : Settings
         What was asked.
     stack : bool
         Also say what a fair stack of the models would reach, by cross-fitting.
     in_memory : bool
         Whether the rows are one chunk in memory; else there is no interval.
-    positive : object
-        The positive label of the rows.
     """
     base = evaluate_chunks(chunks, **settings.measures())
     bounds = bounds_in_memory(chunks, base, settings) if in_memory else None
@@ -61,7 +79,7 @@ def summarise_rows(
     summary = summarise(base, settings.with_notes(*notes), stack=tried, stack_family=family, interval=bounds)
     if settings.baseline is not None and settings.accuracy == "accuracy":
         rows = gathered(chunks) if in_memory else None
-        summary["differences"] = differences(chunks, base, settings, positive=positive, rows=rows)
+        summary["differences"] = differences(chunks, base, settings, rows=rows)
     return summary
 
 
@@ -69,39 +87,6 @@ def bounds_in_memory(chunks: StreamedChunks, base: Evaluation, settings: Setting
     """Return the confidence interval of FAUC from rows that are in memory."""
     rows, weight, measures = gathered(chunks), settings.weight, settings.measures()
     return fauc_bounds(rows, base, weight=weight, confidence=settings.confidence, measures=measures)
-
-
-def write_results(summary: dict[str, Any], folder: Path) -> None:
-    """Write the report and the tables behind it."""
-    texts = {
-        "report.html": render_html(summary),
-        "points.csv": points_csv(summary),
-        "frontier.csv": frontier_csv(summary),
-        "groups.csv": summary["groups_csv"] or groups_csv(summary),
-    }
-    for name, content in texts.items():
-        (folder / name).write_text(content, encoding="utf-8", errors="replace", newline="")
-    if summary["differences"] is not None:
-        (folder / "differences.csv").write_text(
-            differences_csv(summary["differences"]), encoding="utf-8", errors="replace", newline=""
-        )
-    (folder / "summary.json").write_text(
-        json.dumps(machine_readable(summary), indent=2, allow_nan=False) + "\n", encoding="utf-8"
-    )
-
-
-def machine_readable(summary: dict[str, Any]) -> dict[str, Any]:
-    """Return what `summary.json` holds: the findings, as text and as numbers, about the submitted models."""
-    inside = ("models", "attributes", "frontier", "groups_csv")
-    machine = {key: value for key, value in summary.items() if key not in inside}
-    machine |= {key: plain(summary[key]) for key in ("recommendation", "overview", "rule")}
-    machine["subject"] = summary["models"]["names"][summary["subject"]]
-    machine["models"] = model_rows(summary)
-    machine["frontier"] = [
-        {key: summary["models"][key][i] for key in ("names", "fairness", "accuracy")}
-        for i in summary["frontier"]["step"]
-    ]
-    return machine
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,7 +104,8 @@ class AuditResult:
     @property
     def findings(self) -> tuple[str, ...]:
         """The findings in sentences."""
-        return tuple(plain(self.summary[key]) for key in ("recommendation", "overview", "rule") if self.summary[key])
+        said = (self.summary.get(key) for key in ("recommendation", "overview", "rule"))
+        return tuple(plain(pieces) for pieces in said if pieces)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -128,54 +114,82 @@ class AuditResult:
 
     def models(self) -> Any:
         """Return one row per submitted model as a pandas dataframe: accuracy, fairness, ratios and verdicts."""
-        rows = []
-        for row in model_rows(self.summary):
-            ratios = row.pop("ratios")
-            flat = {f"{key}[{name}]": value for name, found in ratios.items() for key, value in found.items()}
-            rows.append(row | flat)
-        return _pandas().DataFrame(rows)
+        return _frame(models_table(self.summary))
 
     def groups(self) -> Any:
         """Return one row per submitted model and group as a pandas dataframe: counts, rates, impact ratios, tests."""
-        if self.summary["regression"]:
-            raise InvalidInputError("groups must be of decisions; these models predict numbers: see points.csv")
-        rows = group_rows(self.summary, range(self.summary["n_models"]))
-        return _pandas().DataFrame(rows, columns=list(GROUP_COLUMNS))
+        return _frame(groups_table(self.summary))
+
+    def points(self) -> Any:
+        """Return one row per model, the constant and the fair stack among them, as a pandas dataframe."""
+        return _frame(points_table(self._with("labelled")))
+
+    def differences(self) -> Any:
+        """Return one row per model that is not in use, as a pandas dataframe: what it would change."""
+        return _frame(differences_table(self._with("differences")["differences"]))
+
+    def ll144(self) -> Any:
+        """Return the table of New York City's Local Law 144 as a pandas dataframe; for audits without labels."""
+        return _frame(Table(LL144_COLUMNS, self._with("ll144")["ll144"]))
+
+    def _with(self, key: str) -> dict[str, Any]:
+        """Return the summary if it has a part, else say what gives it one."""
+        if self.summary.get(key):
+            return self.summary
+        needs = {
+            "labelled": "y_true",
+            "differences": "y_true, baseline and accuracy='accuracy'",
+            "ll144": "y_true=None and no sample_weight",
+        }
+        raise InvalidInputError(f"this table must have been asked for with {needs[key]}; it was not: audit again")
 
     def to_html(self) -> str:
         """Return the report, one page that needs no other file."""
-        return render_html(self.summary)
+        return page(self.summary)
 
-    def save(self, folder: str | Path) -> Path:
-        """Write the report and the tables behind it into a folder, which is made if it is not there."""
+    def model_card(self) -> str:
+        """Return a model card in Markdown of the model that the findings are about."""
+        return model_card(self.summary)
+
+    def save(self, folder: str | Path, *, xlsx: bool = False, pdf: bool = False) -> Path:
+        """Write the report and the tables behind it into a folder, which is made if it is not there.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where to.
+        xlsx : bool
+            Also write one workbook with all tables (needs openpyxl).
+        pdf : bool
+            Also print the report with the Chromium that is installed.
+        """
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        write_results(self.summary, target)
+        write_results(self.summary, target, xlsx=xlsx, pdf=pdf)
         return target
 
     def __repr__(self) -> str:
         return "\n".join(("AuditResult", *self.findings))
 
     def _repr_html_(self) -> str:
-        attributes = [a for a in self.summary["attributes"] if a["worst"] is not None]
-        head = "".join(f"<th>lowest ÷ highest, {escape(a['name'])}</th><th>four fifths</th>" for a in attributes)
-        lines = []
-        for i in range(self.summary["n_models"]):
-            models = self.summary["models"]
-            cells = [escape(models["names"][i]), f"{models['accuracy'][i]:.3f}", level(models["fairness"][i])]
-            for a in attributes:
-                ratio = a["worst"]["ratio"][i]
-                cells += ["–" if ratio is None else level(ratio), escape(a["worst"]["verdict"][i])]
-            lines.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
+        header, rows = models_table(self.summary)
+        head = "".join(f"<th>{escape(name.replace('_', ' '))}</th>" for name in header)
+        lines = ["".join(f"<td>{escape(_shown(value))}</td>" for value in row) for row in rows[:_SHOWN_MODELS]]
+        more = f"<p>… and {len(rows) - _SHOWN_MODELS:,} more</p>" if len(rows) > _SHOWN_MODELS else ""
         said = "".join(f"<p>{escape(text)}</p>" for text in self.findings)
-        return (
-            f"{said}<table><thead><tr><th>model</th><th>accuracy</th><th>fairness</th>{head}</tr></thead>"
-            f"<tbody>{''.join(lines)}</tbody></table>"
-        )
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"{said}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
 
 
-def _pandas() -> Any:
-    return require("pandas", extra="datasets", purpose="A table of an audit")
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return level(value) if isinstance(value, float) else str(value)
+
+
+def _frame(table: Table) -> Any:
+    pandas = require("pandas", extra="pandas", purpose="A table of an audit")
+    return pandas.DataFrame(table.rows, columns=list(table.header))
 
 
 def audit(
@@ -183,40 +197,51 @@ def audit(
     y_preds: Any,
     *,
     sensitive_features: Any,
+    sample_weight: Any = None,
     positive: Any = None,
     fairness: str = "demographic_parity",
     accuracy: str = "accuracy",
-    threshold: float = 0.5,
+    threshold: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
     sensitive_mode: str = "separate",
     weight: Weight | None = None,
     min_fairness: float = 0.95,
     confidence: float = 0.95,
     min_group: int = 30,
+    min_share: float = 0.0,
     reference: Mapping[str, str] | None = None,
     baseline: str | None = None,
+    missing: str = "error",
     stack: bool = True,
     title: str | None = None,
 ) -> AuditResult:
-    """Audit models: the table, the verdicts and the report of the command `fairfrontier audit`.
+    """Audit models: the tables, the verdicts and the report of the command `fairfrontier audit`.
 
     Parameters
     ----------
-    y_true, y_preds, sensitive_features, fairness, accuracy, threshold, sensitive_mode
+    y_true : array-like of shape (n,), or None
+        Labels. None: only whom the models select is looked at.
+    y_preds, sensitive_features, sample_weight, fairness, accuracy, sensitive_mode
         As in `tradeoff_points`; `fairness` and `accuracy` must be names.
     positive : optional
         The positive label; None: the second of the two in sorted order.
+    threshold : float, sequence of float, or mapping of model to these, optional
+        A score above it selects. With several, each model is audited at each of them; models that a mapping does not
+        name have the default. None: 0.5; without labels the median of a model's scores, unless they are all 0 and 1.
     weight : Weight, optional
         How much each level of fairness matters; None: all levels from 0.8 alike.
     min_fairness : float
         The level of fairness that the recommendation is about.
     confidence : float
         Of all intervals.
-    min_group : int
-        Groups with fewer rows are shown and not judged.
+    min_group, min_share : int, float
+        Groups with fewer rows, or a smaller share of all rows, are shown and not judged.
     reference : mapping of str to str, optional
         For an attribute, the group that others are compared with; without: the one with the highest rate.
     baseline : str, optional
         The model in use, which the findings are about.
+    missing : {"error", "drop", "group"}
+        What to do with rows that lack a label, a group or a score: "group" makes those without a group one of their
+        own, and refuses the others.
     stack : bool
         Also say what a fair stack of the models would reach, by cross-fitting.
     title : str, optional
@@ -227,6 +252,11 @@ def audit(
     AuditResult
         Findings, tables and the report.
 
+    Notes
+    -----
+    With sample weights all rates are weighted, and intervals and tests take each group for Kish's effective number of
+    rows, (Σw)² ÷ Σw².
+
     Examples
     --------
     >>> rng = np.random.default_rng(0)
@@ -234,35 +264,86 @@ def audit(
     >>> y = rng.random(2000) < np.where(sex == "m", 0.6, 0.3)
     >>> scores = {"a": 0.6 * y + 0.2 * (sex == "m") + 0.2 * rng.random(2000), "b": rng.random(2000)}
     >>> result = audit(y, scores, sensitive_features={"sex": sex}, stack=False)
-    >>> [row["ratios"]["sex"]["verdict"] for row in machine_readable(result.summary)["models"]]
+    >>> result.summary["attributes"][0]["worst"]["verdict"]
     ['below', 'above']
     """
-    rows = evaluation_rows(
-        y_true, y_preds, sensitive_features=sensitive_features, sample_weight=None, fairness=fairness, accuracy=accuracy
-    )
+    rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
+    labelled = y_true is not None
+    if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
+        raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
     settings = Settings(
         source="arrays",
         label="y_true",
-        fairness=fairness,
-        accuracy=accuracy,
-        threshold=threshold,
-        sensitive_mode=sensitive_mode,
+        fairness=one_of(fairness, MEASURES, parameter="fairness"),
+        accuracy=one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy"),
+        sensitive_mode=one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode"),
         weight=StepWeight(0.8) if weight is None else weight,
         min_fairness=min_fairness,
         confidence=confidence,
-        min_group=min_group,
         reference=reference or {},
-        baseline=None if baseline is None else one_of(baseline, rows.names, parameter="baseline"),
-        title=title or f"Fairness and accuracy of {len(rows.names):,} models",
+        sample_weight=None if sample_weight is None else "sample_weight",
+        title=title or default_title(len(rows.names), labelled=labelled),
     )
-    if not settings.regression:
-        classes = [key[0] for key in dict.fromkeys((key[0],) for key in rows.cells(labelled=True).keys)]
-        if positive is not None and positive not in classes:
-            raise InvalidInputError(f"positive must be one of {classes}; got {positive!r}")
-        settings = replace(settings, positive=str(classes[-1] if positive is None else positive))
-        if positive is not None:
-            rows = replace(rows, y=np.asarray(rows.y == positive), _cells={})
-    if CONSTANT in rows.names:
+    if labelled and CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")
-    label = True if positive is not None or settings.regression else classes[-1]
-    return AuditResult(summarise_rows(whole(rows), settings, stack=stack, in_memory=True, positive=label))
+    survey = Surveyor("y_true" if labelled else None, settings.regression)(rows)
+    prepared, word = _prepared(
+        rows, survey, settings, labelled, positive, one_of(missing, MISSING, parameter="missing")
+    )
+    limits = _limits(threshold, prepared, survey, labelled)
+    unit = (np.zeros_like(survey.low), np.ones_like(survey.high)) if settings.regression else (survey.low, survey.high)
+    chunks, limit = on_one_scale(whole(prepared), limits, unit if labelled else None, accuracy=accuracy)
+    settings = replace(
+        settings,
+        positive=word,
+        threshold=limit,
+        rule=threshold_words(limits),
+        min_group=max(min_group, math.ceil(min_share * len(prepared))),
+        baseline=None if baseline is None else one_of(baseline, chunks.names, parameter="baseline"),
+        notes=(f"{len(rows) - len(prepared):,} rows were left out.",) if len(prepared) < len(rows) else (),
+    )
+    if not labelled:
+        return AuditResult(summarise_selections(chunks, settings))
+    return AuditResult(summarise_rows(whole(gathered(chunks)), settings, stack=stack, in_memory=True))
+
+
+def _prepared(
+    rows: Rows, survey: Survey, settings: Settings, labelled: bool, positive: Any, missing: str
+) -> tuple[Rows, str]:
+    """Return rows with boolean labels and groups as text, without those that lack a value; and the positive label."""
+    for name, (row, _) in survey.missing.items():
+        if missing == "drop" or (missing == "group" and name in rows.sensitive):
+            continue
+        which, more = ("y_true", "") if name not in rows.sensitive else (f"sensitive_features[{name!r}]", " or 'group'")
+        raise GroupError(f"{which} must have no missing value; row {row} has none: pass missing='drop'{more}")
+    for name, row in zip(rows.names, survey.no_score, strict=True):
+        if row < NO_ROW and missing != "drop":
+            raise InvalidInputError(
+                f"y_preds[{name!r}] must have no NaN or inf; row {row} has one: pass missing='drop', or leave it out"
+            )
+    word, labels = "", list(survey.labels)
+    if labelled and not settings.regression:
+        if len(labels) != 2:
+            raise InvalidInputError(f"y_true must have two classes; got {len(labels)}: {labels[:5]}")
+        word = labels[1] if positive is None else label_text(positive)
+        if word not in labels:
+            raise InvalidInputError(f"positive must be one of {labels}; got {positive!r}")
+    every = tuple(range(len(rows.names)))
+    return Prepared(word, settings.regression, every, (), rows.names, missing)(rows), word
+
+
+def _limits(threshold: Any, rows: Rows, survey: Survey, labelled: bool) -> dict[str, tuple[float, ...]]:
+    """Return the thresholds of every model."""
+    of_model = threshold if isinstance(threshold, Mapping) else {}
+    for name in of_model:
+        one_of(name, rows.names, parameter="threshold")
+    rest = None if isinstance(threshold, Mapping) else threshold
+    result = {}
+    for i, name in enumerate(rows.names):
+        given = of_model.get(name, rest)
+        if given is None:
+            median = not labelled and not survey.only_01[i]
+            given = float(np.median(rows.scores[:, i])) if median else 0.5
+        numbers = [given] if np.isscalar(given) else list(given)
+        result[name] = tuple(number(value, parameter="threshold") for value in numbers)
+    return result

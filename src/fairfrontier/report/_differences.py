@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 from scipy.stats import norm
 
-from fairfrontier._csv import to_csv
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._sums import decision_threshold
-from fairfrontier.quantify._bootstrap import fairness_of, replicates, sample_rows
+from fairfrontier.quantify._bootstrap import replicates, sample_rows
 from fairfrontier.report._evaluate import Evaluation
 from fairfrontier.report._summarise import Settings
 
@@ -22,22 +21,27 @@ _RESAMPLES, _MOST_MODELS = 400, 60
 
 @dataclass(frozen=True, eq=False)
 class _Changed:
-    """Rows that models decide otherwise than the one in use; those of two parts can be added."""
+    """Rows that models decide otherwise than the one in use; those of two parts can be added.
 
-    n_rows: int
-    gained: IntArray
-    lost: IntArray
+    With d = 1 where only the other model is right, −1 where only the one in use is, and 0 elsewhere: the sums of the
+    weights w, of w·d, and of w², w²·d and w²·d²; and in each group the rows that change to yes and to no.
+    """
+
+    weight: float
+    better: FloatArray
+    squares: FloatArray
     groups: dict[tuple[str, str], tuple[IntArray, IntArray]]
 
     def __add__(self, other: "_Changed") -> "_Changed":
         """Return the counts of both parts together."""
-        nothing = np.zeros_like(self.gained), np.zeros_like(self.gained)
+        zeros = np.zeros(len(self.better), dtype=np.intp)
+        nothing = zeros, zeros
         groups = {}
         for key in dict.fromkeys((*self.groups, *other.groups)):
             pairs = zip(self.groups.get(key, nothing), other.groups.get(key, nothing), strict=True)
             yes, no = (a + b for a, b in pairs)
             groups[key] = yes, no
-        return _Changed(self.n_rows + other.n_rows, self.gained + other.gained, self.lost + other.lost, groups)
+        return _Changed(self.weight + other.weight, self.better + other.better, self.squares + other.squares, groups)
 
 
 @dataclass(frozen=True)
@@ -46,37 +50,33 @@ class _Compare:
 
     baseline: int
     threshold: float
-    positive: Any
 
     def __call__(self, rows: Rows) -> _Changed:
         decided = rows.scores > decision_threshold(rows.scores, self.threshold)
-        before, label = decided[:, self.baseline][:, None], np.asarray(rows.y == self.positive)[:, None]
+        before, label = decided[:, self.baseline][:, None], np.asarray(rows.y)[:, None]
         to_yes, to_no = decided & ~before, before & ~decided
-        right = np.where(label, to_yes, to_no).sum(axis=0)
-        wrong = np.where(label, to_no, to_yes).sum(axis=0)
+        d = np.where(label, to_yes, to_no).astype(np.float64) - np.where(label, to_no, to_yes)
+        w = np.ones(len(rows)) if rows.weight is None else rows.weight
+        squares = np.stack([np.full(d.shape[1], w @ w), (w * w) @ d, (w * w) @ (d * d)])
         groups = {}
         for name, values in rows.sensitive.items():
             for group in np.unique(values.astype(str)):
                 inside = values.astype(str) == group
                 groups[name, str(group)] = to_yes[inside].sum(axis=0), to_no[inside].sum(axis=0)
-        return _Changed(len(rows), right, wrong, groups)
+        return _Changed(float(w.sum()), w @ d, squares, groups)
 
 
-def differences(
-    chunks: Chunks, base: Evaluation, settings: Settings, *, positive: Any, rows: Rows | None
-) -> list[dict[str, Any]]:
+def differences(chunks: Chunks, base: Evaluation, settings: Settings, *, rows: Rows | None) -> list[dict[str, Any]]:
     """Compare every submitted model with the one in use on the same rows.
 
     Parameters
     ----------
     chunks : Chunks
-        Labels, groups and scores.
+        Labels (True for the positive one), groups and scores.
     base : Evaluation
         Their points, the constant model last.
     settings : Settings
         What was asked; `baseline` names the model in use.
-    positive : object
-        The positive label of the rows.
     rows : Rows or None
         All rows, where they are in memory: the difference in fairness has an interval then.
 
@@ -87,10 +87,10 @@ def differences(
         which are 1 (only the other is right), −1 (only the one in use) or 0; that in fairness comes from resamples.
     """
     baseline = base.points.names.index(str(settings.baseline))
-    found = chunks.sum(_Compare(baseline, settings.threshold, positive))
-    n_models, n = len(base.points) - 1, found.n_rows
-    mean = (found.gained - found.lost) / n
-    error = np.sqrt(np.maximum((found.gained + found.lost) / n - mean**2, 0.0) / n)
+    found = chunks.sum(_Compare(baseline, settings.threshold))
+    n_models, mean = len(base.points) - 1, found.better / found.weight
+    zeroth, first, second = found.squares
+    error = np.sqrt(np.maximum(second - 2 * mean * first + mean**2 * zeroth, 0.0)) / found.weight
     half = float(norm.ppf(0.5 + settings.confidence / 2)) * error
     low, high = _fairness_ends(rows, base, settings, baseline)
     result = []
@@ -122,23 +122,9 @@ def _fairness_ends(
     points = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
     data = replace(data, points=points)
     options: dict[str, Any] = {"method": "bayesian", "stratify": False, "generator": np.random.default_rng(0)}
-    blocks = [fairness_of(block.rates, base.points.sets) for block in replicates(data, _RESAMPLES, **options)]
+    blocks = [base.points.sets.fairness(block.rates) for block in replicates(data, _RESAMPLES, **options)]
     drawn = np.concatenate(blocks)
     drawn = drawn - drawn[:, [baseline]]
     tail = (1 - settings.confidence) / 2
     low, high = np.quantile(drawn, [tail, 1 - tail], axis=0)
     return low, high
-
-
-def differences_csv(found: list[dict[str, Any]]) -> str:
-    """Return one line per model: differences to the one in use with intervals, and who is decided otherwise."""
-    groups = list(found[0]["groups"]) if found else []
-    header = ["model", "accuracy_difference", "accuracy_low", "accuracy_high"]
-    header += ["fairness_difference", "fairness_low", "fairness_high", "to_yes", "to_no"]
-    header += [f"{way}[{group}]" for group in groups for way in ("to_yes", "to_no")]
-    rows = []
-    for one in found:
-        ends = one["fairness_interval"] or (None, None)
-        row = [one["model"], one["accuracy"], *one["accuracy_interval"], one["fairness"], *ends]
-        rows.append([*row, one["to_yes"], one["to_no"], *(n for group in groups for n in one["groups"][group])])
-    return to_csv(header, rows)

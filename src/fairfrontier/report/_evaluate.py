@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfrontier._rows import Rows
 from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.identify._points import (
@@ -18,6 +19,7 @@ from fairfrontier.identify._points import (
 )
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.metrics._evaluation import Sums, sum_rows
+from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,12 +33,17 @@ class GroupCounts:
     groups : tuple of str, length g
         Its groups.
     rows, positives : ndarray of shape (g,)
-        Rows of each group, and those with a positive label.
+        Rows of each group, and those with a positive label; with sample weights, their total weights.
     true_selected, false_selected : ndarray of shape (k, g)
         Rows with a positive, and with a negative, label that a model selects. For regression the first holds the sum
         of the scores and the second is zero.
     judged : ndarray of shape (g,)
         False for groups that are too small to be judged by: they are shown, and take no part in fairness.
+    count : ndarray of shape (g,)
+        The number of rows of each group, whatever their weights.
+    scale : ndarray of shape (g,)
+        Kish's effective number of rows, (Σw)² ÷ Σw², over the total weight: what intervals and tests multiply counts
+        by. It is 1 without weights.
     """
 
     attribute: str
@@ -46,6 +53,8 @@ class GroupCounts:
     true_selected: FloatArray
     false_selected: FloatArray
     judged: NDArray[np.bool_]
+    count: IntArray
+    scale: FloatArray
 
     @property
     def selected(self) -> FloatArray:
@@ -58,24 +67,24 @@ class GroupCounts:
 
     def append(self, other: "GroupCounts") -> "GroupCounts":
         """Return these counts with the models of `other`, on the same rows, behind them."""
-        return GroupCounts(
-            self.attribute,
-            self.groups,
-            self.rows,
-            self.positives,
-            np.concatenate([self.true_selected, other.true_selected]),
-            np.concatenate([self.false_selected, other.false_selected]),
-            self.judged,
+        return replace(
+            self,
+            true_selected=np.concatenate([self.true_selected, other.true_selected]),
+            false_selected=np.concatenate([self.false_selected, other.false_selected]),
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Models evaluated on one set of rows: their `points` and, for each attribute, their `groups`."""
+    """Models evaluated on one set of rows: their `points` and, for each attribute, their `groups`.
+
+    `unit` is what differences between groups are measured in: 1, or for regression the standard deviation of the label.
+    """
 
     points: TradeoffPoints
     groups: tuple[GroupCounts, ...]
     n_rows: int
+    unit: float = 1.0
 
 
 def evaluate(
@@ -90,12 +99,13 @@ def evaluate(
     include_constant: bool = True,
     names: Sequence[str] | None = None,
     min_group: int = 0,
+    sample_weight: Any = None,
 ) -> Evaluation:
     """Evaluate models and count, group by group, whom they select.
 
     Parameters
     ----------
-    y_true, y_preds, sensitive_features, fairness, accuracy, threshold, sensitive_mode, include_constant
+    y_true, y_preds, sensitive_features, fairness, accuracy, threshold, sensitive_mode, include_constant, sample_weight
         As in `tradeoff_points`.
     names : sequence of str, optional
         The models' names, where `y_preds` is an array: a large matrix need not be copied to carry them.
@@ -116,7 +126,7 @@ def evaluate(
     array([[1. , 0.5],
            [0. , 0. ]])
     """
-    raw = {"sensitive_features": sensitive_features, "sample_weight": None}
+    raw = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **raw)
     if names is not None:
         rows = replace(rows, names=tuple(names))
@@ -160,8 +170,41 @@ def evaluate_chunks(
     outcome = found.sums.outcome
     if include_constant:
         outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0] * found.unit], axis=1)
-    groups = tuple(_counts(attribute, found, outcome, min_group) for attribute in found.contrasts.attributes)
-    return Evaluation(points, groups, int(found.rows.sum()))
+    groups = group_counts(chunks, found, outcome, min_group)
+    return Evaluation(points, groups, int(found.rows.sum()), found.unit)
+
+
+@dataclass(frozen=True)
+class _SquareWeights:
+    """The function from rows to the sums of their squared weights over cells."""
+
+    labelled: bool
+
+    def __call__(self, rows: Rows) -> KeyedSums:
+        weight = None if rows.weight is None else rows.weight**2
+        return keyed_sums(
+            replace(rows, scores=rows.scores[:, :0], weight=weight), labelled=self.labelled, threshold=None
+        )
+
+
+def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: int) -> tuple[GroupCounts, ...]:
+    """Return the counts of every attribute from the sums over cells (label × all attributes).
+
+    Parameters
+    ----------
+    chunks : Chunks
+        The rows, for one more pass where they have weights.
+    found : Sums
+        Their sums.
+    outcome : ndarray of shape (c, k)
+        Selected rows of each cell, for every model.
+    min_group : int
+        Groups with fewer rows are not judged.
+    """
+    keys, squares = found.contrasts.keys, found.sums.weight
+    if not np.array_equal(squares, found.rows):
+        squares = chunks.sum(_SquareWeights(labelled=keys[0][0] is not None)).in_order(keys).weight
+    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in found.contrasts.attributes)
 
 
 def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
@@ -171,13 +214,12 @@ def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
     return replace(sets, blocks=blocks)
 
 
-def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, min_group: int) -> GroupCounts:
-    """Return the counts of one attribute from the sums over cells (label × all attributes)."""
+def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, squares: FloatArray, min_group: int) -> GroupCounts:
     label, weight = found.contrasts.label, found.sums.weight
     member = np.stack([attribute.codes == code for code in range(len(attribute.values))]).astype(np.float64)
     true_selected = (member[:, label] @ outcome[label]).T
     false_selected = (member[:, ~label] @ outcome[~label]).T
-    if not label.any():  # regression: no label, so that all sums stand in the second
+    if not label.any():  # regression, or no labels at all: all sums stand in the second
         true_selected, false_selected = false_selected, true_selected
     return GroupCounts(
         attribute.name,
@@ -187,4 +229,6 @@ def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, min_group: i
         true_selected,
         false_selected,
         np.asarray(member @ found.rows >= min_group),
+        (member @ found.rows).astype(np.intp),
+        (member @ weight) / (member @ squares),
     )

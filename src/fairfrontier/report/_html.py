@@ -8,8 +8,8 @@ from statistics import NormalDist
 from typing import Any
 
 from fairfrontier._extras import require
-from fairfrontier.report._tables import GROUP_COLUMNS, group_rows
-from fairfrontier.report._words import VERDICTS, accuracy, level, p_value, percent, plain
+from fairfrontier.report._tables import groups_table
+from fairfrontier.report._words import VERDICTS, accuracy, level, p_value, percent, plain, unit_words
 
 # The order matters: each file uses what stands in those before it.
 _SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "models.js", "main.js")
@@ -41,12 +41,11 @@ def render_html(summary: dict[str, Any]) -> str:
     ('<!doctype html>', False)
     """
     environment, markup = _environment()
-    style = _template("report.css")
+    said, style = summary["words"], _template("report.css")
     library = (_FOLDER / "vendor" / "d3.min.js").read_text(encoding="utf-8")
     script = "\n".join(_template(name) for name in _SCRIPTS)
-    impact = []
-    if not summary["regression"]:
-        impact = [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, [summary["subject"]])]
+    header, lines = groups_table(summary, [summary["subject"]])
+    impact = [dict(zip(header, row, strict=True)) for row in lines]
     page: str = environment.get_template("report.html").render(
         summary=summary,
         policy=_policy([library, script], style),
@@ -56,7 +55,8 @@ def render_html(summary: dict[str, Any]) -> str:
         data=markup(embedded_json(summary)),
         z=NormalDist().inv_cdf(0.5 + summary["settings"]["confidence"] / 2),
         verdicts=VERDICTS,
-        words={"accuracy": "R²" if summary["settings"]["accuracy"] == "r2" else "Accuracy"},
+        words={key: word[:1].upper() + word[1:] if key == "accuracy" else word for key, word in said.items()},
+        unit=unit_words(summary) if summary["regression"] else "",
         shown_models=_most_accurate(summary),
         impact=impact,
         licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),
@@ -69,13 +69,11 @@ def render_rates(summary: dict[str, Any], *, most: int = 20) -> str:
     environment, markup = _environment()
     style = _template("report.css")
     chosen = list(dict.fromkeys([summary["subject"], *range(summary["n_models"])]))[:most]
-    tables = [
-        {
-            "name": summary["models"]["names"][i],
-            "rows": [dict(zip(GROUP_COLUMNS, row, strict=True)) for row in group_rows(summary, [i])],
-        }
-        for i in chosen
-    ]
+    tables = []
+    for i in chosen:
+        header, lines = groups_table(summary, [i])
+        rows = [dict(zip(header, row, strict=True)) for row in lines]
+        tables.append({"name": summary["models"]["names"][i], "rows": rows})
     page: str = environment.get_template("rates.html").render(
         summary=summary,
         policy=_policy([], style),

@@ -45,7 +45,7 @@ def fauc_bounds(
     """
     models = near_frontier(base)
     count = int(np.clip(_BUDGET / (base.n_rows * len(models)), 200, 1000))
-    smallest = min(float(n) for counts in base.groups for n in (*counts.rows, *_labelled(counts)))
+    smallest = min(float(n) for counts in base.groups for n in (*counts.count, *_labelled(counts)))
     method = "multinomial" if smallest >= _SMALL_GROUP else "bayesian"
     near = rows.with_scores(rows.scores[:, models], tuple(rows.names[i] for i in models))
     data = sample_rows(near, **{key: value for key, value in measures.items() if key != "min_group"})
@@ -60,7 +60,7 @@ def fauc_bounds(
 
 def _labelled(counts: Any) -> list[float]:
     """Return the sizes of each group's two labels, which some measures compare on their own."""
-    return [n for n in (*counts.positives, *(counts.rows - counts.positives)) if n > 0]
+    return [n for n in (*counts.scale * counts.positives, *counts.scale * (counts.rows - counts.positives)) if n > 0]
 
 
 def _compared(counts: GroupCounts) -> NDArray[np.bool_]:
@@ -75,7 +75,7 @@ def near_frontier(base: Evaluation) -> IntArray:
     no part in the distribution of FAUC.
     """
     points = base.points
-    n_smallest = min(float(rows) for counts in base.groups for rows in counts.rows[_compared(counts)])
+    n_smallest = min(float(rows) for counts in base.groups for rows in (counts.rows * counts.scale)[_compared(counts)])
     fairer = np.minimum(points.fairness + _FAR * np.sqrt(0.5 / n_smallest), 1.0)
     slack = points.accuracy + _FAR * np.sqrt(0.25 / base.n_rows) - points.frontier()(fairer)
     on_frontier = np.isin(np.arange(len(points)), points.frontier().support)

@@ -1,18 +1,21 @@
 """Audits without labels: whom models select, group by group, and New York City's table of impact ratios."""
 
 import datetime
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from fairfrontier._csv import to_csv
 from fairfrontier._rows import Rows
 from fairfrontier._version import __version__
 from fairfrontier.chunks import Chunks
+from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import build_contrasts
+from fairfrontier.metrics._evaluation import Sums
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums
-from fairfrontier.report._evaluate import GroupCounts, judged_sets
+from fairfrontier.report._evaluate import GroupCounts, group_counts, judged_sets
+from fairfrontier.report._prepare import UNKNOWN
 from fairfrontier.report._summarise import Settings, attribute_summary
 from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview
@@ -30,14 +33,16 @@ class _SumDecisions:
 
 
 def count_selected(
-    chunks: Chunks, *, sensitive_mode: str = "separate", min_group: int = 0
+    chunks: Chunks, keyed: KeyedSums, *, sensitive_mode: str = "separate", min_group: int = 0
 ) -> tuple[Any, tuple[GroupCounts, ...]]:
-    """Count whom models select, group by group, in one pass.
+    """Count whom models select, group by group.
 
     Parameters
     ----------
     chunks : Chunks
         Groups, and decisions 0 and 1 in place of scores; labels are not needed.
+    keyed : KeyedSums
+        Their sums.
     sensitive_mode, min_group
         As in `evaluate`.
 
@@ -46,23 +51,16 @@ def count_selected(
     ndarray of shape (k,), tuple of GroupCounts
         Fairness (demographic parity) of each model, and the counts of each attribute.
     """
-    keyed = chunks.sum(_SumDecisions())
     contrasts = build_contrasts("demographic_parity", keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)
     sums = keyed.in_order(contrasts.keys)
     sets = judged_sets(contrasts.sets, contrasts.membership @ keyed.rows, min_group)
     fairness = np.clip(1.0 - sets.largest_gap(contrasts.rates(sums.outcome, sums.weight)), 0.0, 1.0)
-    groups = []
-    for attribute in contrasts.attributes:
-        member = np.stack([attribute.codes == code for code in range(len(attribute.values))]).astype(np.float64)
-        rows, selected = member @ sums.weight, (member @ sums.outcome).T
-        nothing = np.zeros_like(selected)
-        names = tuple(str(value) for value in attribute.values)
-        groups.append(GroupCounts(attribute.name, names, rows, rows * 0, nothing, selected, rows >= min_group))
-    return fairness, tuple(groups)
+    found = Sums(sums, contrasts, keyed.rows, ACCURACY_MEASURES["accuracy"])
+    return fairness, group_counts(chunks, found, sums.outcome, min_group)
 
 
-def summarise_selections(chunks: Chunks, settings: Settings, *, rule: str) -> dict[str, Any]:
-    """Return all that a report without labels shows.
+def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
+    """Return all that a report without labels shows, from one pass over the rows.
 
     Parameters
     ----------
@@ -70,11 +68,10 @@ def summarise_selections(chunks: Chunks, settings: Settings, *, rule: str) -> di
         Groups and decisions.
     settings : Settings
         What was asked.
-    rule : str
-        What makes a decision of a score, in words.
     """
-    fairness, groups = count_selected(chunks, sensitive_mode=settings.sensitive_mode, min_group=settings.min_group)
-    names = list(chunks.names)
+    keyed = chunks.sum(_SumDecisions())
+    mode, names = settings.sensitive_mode, list(chunks.names)
+    fairness, groups = count_selected(chunks, keyed, sensitive_mode=mode, min_group=settings.min_group)
     summary: dict[str, Any] = {
         "generator": f"fairfrontier {__version__}",
         "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -86,13 +83,15 @@ def summarise_selections(chunks: Chunks, settings: Settings, *, rule: str) -> di
             "reference": dict(settings.reference),
             "baseline": settings.baseline,
             "sensitive": [counts.attribute for counts in groups],
-            "sensitive_mode": settings.sensitive_mode,
-            "rule": rule,
+            "sensitive_mode": mode,
+            "rule": settings.rule,
+            "sample_weight": settings.sample_weight,
         },
+        "labelled": False,
         "regression": False,
         "notes": list(settings.notes),
         "trail": None,
-        "n_rows": int(groups[0].rows.sum()),
+        "n_rows": int(groups[0].count.sum()),
         "n_models": len(names),
         "models": {"names": names, "fairness": fairness.tolist()},
         "attributes": [attribute_summary(counts, _fairness(counts), len(names), settings) for counts in groups],
@@ -100,6 +99,7 @@ def summarise_selections(chunks: Chunks, settings: Settings, *, rule: str) -> di
     }
     summary["overview"] = overview(summary)
     summary["groups_csv"] = groups_csv(summary)
+    summary["ll144"] = ll144_rows(chunks, keyed) if settings.sample_weight is None else None
     return summary
 
 
@@ -111,26 +111,32 @@ def _fairness(counts: GroupCounts) -> list[float]:
     return fairness
 
 
-def ll144_csv(chunks: Chunks) -> str:
+def ll144_rows(chunks: Chunks, keyed: KeyedSums) -> list[list[Any]]:
     """Return the table that New York City's Local Law 144 asks for: no line of it says pass or fail.
 
     One line per model and category of each attribute, and of their combinations: applicants, selected (or scored above
     the median), the rate, and the impact ratio, which divides by the highest rate. Categories of less than 2 % of the
-    applicants are marked.
+    applicants are marked; applicants whose category is unknown are counted and have no ratio.
     """
-    header = ["model", "categories", "category", "applicants", "selected", "rate", "impact_ratio", "remark"]
-    parts = [count_selected(chunks)[1]]
-    if len(parts[0]) > 1:
-        parts.append(count_selected(chunks, sensitive_mode="intersectional")[1])
-    rows: list[list[Any]] = []
-    for i, model in enumerate(chunks.names):
-        for counts in (counts for part in parts for counts in part):
-            rates, total = counts.selection_rates()[i], counts.rows.sum()
-            small = counts.rows < _SMALL_SHARE * total
-            highest = rates[~small].max() if (~small).any() else rates.max()
-            for g, group in enumerate(counts.groups):
-                ratio = rates[g] / highest if highest > 0 else None
-                remark = "less than 2 % of the applicants" if small[g] else ""
-                line = [model, counts.attribute, group, int(counts.rows[g]), int(counts.selected[i, g]), rates[g]]
-                rows.append([*line, ratio, remark])
-    return to_csv(header, rows)
+    parts = list(count_selected(chunks, keyed)[1])
+    if len(parts) > 1:
+        parts += count_selected(chunks, keyed, sensitive_mode="intersectional")[1]
+    return [row for i, model in enumerate(chunks.names) for counts in parts for row in _categories(model, i, counts)]
+
+
+def _categories(model: str, position: int, counts: GroupCounts) -> Sequence[list[Any]]:
+    """Return the lines of one model and one attribute, or combination of attributes."""
+    rates = counts.selection_rates()[position]
+    unknown = np.array([UNKNOWN in group for group in counts.groups])
+    small = counts.rows < _SMALL_SHARE * counts.rows[~unknown].sum()
+    large = ~small & ~unknown
+    highest = rates[large].max() if large.any() else rates[~unknown].max()
+    lines = []
+    for g, group in enumerate(counts.groups):
+        ratio = float(rates[g] / highest) if highest > 0 and not unknown[g] else None
+        remark = (
+            "unknown: no part of the ratios" if unknown[g] else "less than 2 % of the applicants" if small[g] else ""
+        )
+        line = [model, counts.attribute, group, int(counts.rows[g]), int(counts.selected[position, g]), float(rates[g])]
+        lines.append([*line, ratio, remark])
+    return lines

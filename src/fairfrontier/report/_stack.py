@@ -1,6 +1,6 @@
 """Fair stacks of the audited models: on rows that each stack has not seen."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +17,8 @@ from fairfrontier.optimize._ridge_path import FairPath
 from fairfrontier.optimize._statistics import hashed_folds
 from fairfrontier.quantify._weights import PointWeight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
-from fairfrontier.report._summarise import Settings
+from fairfrontier.report._summarise import Settings, family_name
 
-FAMILY = "fair stack"
 # With fewer rows, halves of them say little about a stack.
 MIN_ROWS = 200
 # Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
@@ -221,14 +220,6 @@ def _spread(accuracy: FloatArray) -> IntArray:
     return np.sort(np.concatenate([best, spaced]))
 
 
-def family_name(names: Sequence[str]) -> str:
-    """Return a name for the stack's family that no model's name begins with."""
-    family = FAMILY
-    while any(name.startswith(f"{family}/") for name in names):
-        family += "*"
-    return family
-
-
 def path_names(names: Sequence[str], path: FairPath) -> list[str]:
     """Return names for the points of a path, none of which is a model's name, with the score bias of each.
 
@@ -253,6 +244,8 @@ class FittedStack:
         The models, and the operating point followed by the path, on these rows.
     n_fit : int
         Rows that it was fitted to.
+    n_calibration : int
+        Rows on which it was shown to be fair.
     """
 
     model: Any
@@ -260,10 +253,13 @@ class FittedStack:
     base: Evaluation
     stack: Evaluation
     n_fit: int
+    n_calibration: int = 0
 
 
 # The rows are dealt into this many parts, of which some are held out.
 PARTS = 10
+# Scores of calibration rows that are read into memory at the most; more rows hardly change what can be promised.
+_CALIBRATION_SCORES = 2**26
 
 
 def fit_on_part(
@@ -272,24 +268,42 @@ def fit_on_part(
     *,
     tau: float | None,
     min_fairness: float | None,
+    confidence: float | None,
     test_size: float,
     seed: int,
     n_rows: int,
     in_memory: bool,
 ) -> FittedStack:
-    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth."""
+    """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth.
+
+    With a confidence, half of what is not held out is set aside to show that the stack is fair.
+    """
     parts = int(np.clip(round(test_size * PARTS), 1, PARTS - 1))
+    first = parts if confidence is None else parts + (PARTS - parts) // 2
+    if confidence is not None and first == parts:
+        raise InvalidInputError(
+            f"--test-size must leave two tenths of the rows with --confidence, one to fit and one to promise on; got "
+            f"{test_size:g}: take 0.8 or less"
+        )
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
     base = evaluate_chunks(test, **settings.measures())
-    train = dealt.map(KeepParts(parts, PARTS))
+    train = dealt.map(KeepParts(first, PARTS))
     # Whether a group is large enough all rows say, and not those that happen to be held out.
     separate = settings.sensitive_mode == "separate"
     small = large_groups(evaluate_chunks(dealt, **settings.measures())) if separate else {}
     train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
     model = new_stack(settings, chunks.names).fit_chunks(train)
+    n_calibration = 0
     if tau is not None:
         model = model.at(tau=tau)
+    elif confidence is not None:
+        own = dealt.map(KeepParts(parts, first))
+        rows = gathered(_at_most(own.map(KeepGroups(small)) if small else own, _CALIBRATION_SCORES))
+        scores = dict(zip(rows.names, rows.scores.T, strict=True))
+        calibration = (scores, rows.y, dict(rows.sensitive))
+        model = model.select(min_fairness, confidence=confidence, calibration=calibration)
+        n_calibration = len(rows)
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)
     names = (f"{family_name(chunks.names)}/chosen", *path_names(chunks.names, model.path_))
@@ -301,4 +315,14 @@ def fit_on_part(
         settings.regression,
     )
     stack = evaluate_chunks(test.map(step, names), include_constant=False, **settings.measures())
-    return FittedStack(model, test, base, stack, n_rows - base.n_rows)
+    n_fit = sum(len(rows) for rows in train) if confidence is not None else n_rows - base.n_rows
+    return FittedStack(model, test, base, stack, n_fit, n_calibration)
+
+
+def _at_most(chunks: Iterable[Rows], n_scores: int) -> Iterator[Rows]:
+    """Yield chunks until they have so many scores."""
+    for rows in chunks:
+        yield rows
+        n_scores -= rows.scores.size
+        if n_scores <= 0:
+            return

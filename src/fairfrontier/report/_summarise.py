@@ -1,30 +1,32 @@
 """From evaluated models to a dict of plain numbers and text: all that the page and the terminal show."""
 
 import datetime
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from fairfrontier._csv import family_of
 from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints
-from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
 from fairfrontier.report._ratios import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
-from fairfrontier.report._words import overview, recommendation, rule_sentence
+from fairfrontier.report._words import overview, recommendation, rule_sentence, words
 
 # More families than this are not told apart by colour; the smallest are put together.
 MAX_FAMILIES = 10
 # A page holds the table of groups up to this many rows; the file has it whatever its length.
 _MOST_GROUP_ROWS = 10_000
-DEFAULT_FAMILY = "models"
 OTHER_FAMILY = "other families"
+STACK_FAMILY = "fair stack"
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,10 @@ class Settings:
         For an attribute, the group that the others are compared with; without: the group with the highest rate.
     baseline : str, optional
         The model that is in use, which the findings are about.
+    rule : str
+        What makes a decision of a score, in words; empty: a score above the threshold.
+    sample_weight : str, optional
+        What the rows are weighted by.
     """
 
     source: str
@@ -72,6 +78,8 @@ class Settings:
     min_group: int = 30
     reference: Mapping[str, str] = field(default_factory=dict)
     baseline: str | None = None
+    rule: str = ""
+    sample_weight: str | None = None
 
     @property
     def regression(self) -> bool:
@@ -93,12 +101,18 @@ class Settings:
         return replace(self, notes=(*notes, *self.notes))
 
 
+def default_title(n_models: int, *, labelled: bool) -> str:
+    """Return the title of a report that was given none."""
+    what = "Fairness and accuracy" if labelled else "Selection rates"
+    return f"{what} of {n_models:,} model{'' if n_models == 1 else 's'}"
+
+
 def summarise(
     base: Evaluation,
     settings: Settings,
     *,
     stack: Evaluation | None = None,
-    stack_family: str = "fair stack",
+    stack_family: str = STACK_FAMILY,
     interval: tuple[float, float] | None = None,
     created: datetime.datetime | None = None,
 ) -> dict[str, Any]:
@@ -147,8 +161,10 @@ def summarise(
         "created": created.strftime("%Y-%m-%d"),
         "title": settings.title,
         "source": settings.source,
-        "settings": _settings(settings, points),
-        "regression": ACCURACY_MEASURES[settings.accuracy].regression,
+        "settings": _settings(settings, points) | {"unit": base.unit},
+        "labelled": True,
+        "regression": settings.regression,
+        "words": words(settings.accuracy),
         "notes": list(settings.notes),
         "trail": None,
         "differences": None,
@@ -170,7 +186,7 @@ def summarise(
         ],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
-            "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
+            "hull": points.frontier(points.sets.compares_differences).support.tolist(),
             "base": taf_curve(base.points.fairness, base.points.accuracy).support.tolist(),
         },
         "fauc": _fauc(base.points, settings, interval),
@@ -204,7 +220,7 @@ def four_fifths(summary: dict[str, Any], model: int) -> list[dict[str, Any]]:
             g = attribute["worst"][end][model]
             selected = attribute["true_selected"][model * width + g] + attribute["false_selected"][model * width + g]
             group = attribute["groups"][g]
-            ends[end] = {"group": group["name"], "rate": selected / group["rows"], "rows": group["rows"]}
+            ends[end] = {"group": group["name"], "rate": selected / group["rows"], "rows": group["count"]}
         worst = attribute["worst"]
         result.append(
             {
@@ -226,8 +242,9 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
     notes = []
     counts = groups[0]
     n_models = len(base.points) - 1
-    positives, negatives = counts.positives.sum(), (counts.rows - counts.positives).sum()
-    hits, alarms = counts.true_selected.sum(axis=1)[:n_models], counts.false_selected.sum(axis=1)[:n_models]
+    scale = counts.scale
+    positives, negatives = counts.positives @ scale, (counts.rows - counts.positives) @ scale
+    hits, alarms = counts.true_selected[:n_models] @ scale, counts.false_selected[:n_models] @ scale
     worse = (hits * negatives < alarms * positives) & (proportion_test(hits, positives, alarms, negatives) < 0.001)
     inverted = [base.points.names[i] for i in np.flatnonzero(worse)]
     if inverted:
@@ -248,17 +265,17 @@ def doubts(base: Evaluation, groups: tuple[GroupCounts, ...], settings: Settings
             )
     for one in groups:
         small = [
-            f"{name} ({rows:,.0f})" for name, rows, ok in zip(one.groups, one.rows, one.judged, strict=True) if not ok
+            f"{name} ({rows:,})" for name, rows, ok in zip(one.groups, one.count, one.judged, strict=True) if not ok
         ]
         if small and one.judged.sum() >= 2:
             notes.append(
                 f"Groups of {one.attribute} with fewer than {settings.min_group} rows are shown and not judged: "
-                f"{', '.join(small[:8])}{', …' if len(small) > 8 else ''}. (--min-group)"
+                f"{', '.join(small[:8])}{', …' if len(small) > 8 else ''}."
             )
         elif small:
             notes.append(
                 f"{one.attribute} has fewer than two groups with {settings.min_group} rows or more, so that there is "
-                "no verdict; fairness compares all of its groups. (--min-group)"
+                "no verdict; fairness compares all of its groups."
             )
     return notes
 
@@ -281,7 +298,7 @@ def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
         "label": settings.label,
         "positive": settings.positive,
         "fairness": settings.fairness,
-        "conditions": [None if c is None else int(c) for c in MEASURES[settings.fairness]],
+        "conditions": [None if c is None else int(c) for c in named_measure(settings.fairness).conditions],
         "accuracy": settings.accuracy,
         "sensitive": list(dict.fromkeys(points.sets.attributes)),
         "sensitive_mode": settings.sensitive_mode,
@@ -292,6 +309,8 @@ def _settings(settings: Settings, points: TradeoffPoints) -> dict[str, Any]:
         "min_group": settings.min_group,
         "reference": dict(settings.reference),
         "baseline": settings.baseline,
+        "rule": settings.rule or f"a score above {settings.threshold:g}",
+        "sample_weight": settings.sample_weight,
     }
 
 
@@ -308,7 +327,7 @@ def join_points(base: TradeoffPoints, stack: TradeoffPoints) -> TradeoffPoints:
 
 def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[list[dict[str, Any]], list[int]]:
     """Return the families and each model's index among them: by the name's part before a slash."""
-    of_base = [name.partition("/")[0] if "/" in name else DEFAULT_FAMILY for name in names[: n_base - 1]]
+    of_base = [family_of(name) for name in names[: n_base - 1]]
     sizes = {family: of_base.count(family) for family in dict.fromkeys(of_base)}
     if len(sizes) > MAX_FAMILIES:
         kept = set(sorted(sizes, key=lambda family: -sizes[family])[: MAX_FAMILIES - 1])
@@ -327,13 +346,13 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
 
 def attribute_summary(counts: GroupCounts, fairness: list[float], n_models: int, settings: Settings) -> dict[str, Any]:
     """Return the groups of one attribute, what every model does to them, and the worst ratio of submitted models."""
-    of_groups = zip(counts.groups, _numbers(counts.rows), _numbers(counts.positives), counts.judged, strict=True)
+    columns = counts.count.tolist(), _numbers(counts.rows), _numbers(counts.positives), counts.scale.tolist()
     return {
         "name": counts.attribute,
         "fairness": fairness,
         "groups": [
-            {"name": name, "rows": rows, "positives": positives, "judged": bool(judged)}
-            for name, rows, positives, judged in of_groups
+            {"name": name, "count": n, "rows": rows, "positives": positives, "scale": scale, "judged": bool(judged)}
+            for name, judged, n, rows, positives, scale in zip(counts.groups, counts.judged, *columns, strict=True)
         ],
         "true_selected": _numbers(counts.true_selected),
         "false_selected": _numbers(counts.false_selected),
@@ -343,7 +362,8 @@ def attribute_summary(counts: GroupCounts, fairness: list[float], n_models: int,
 
 def _worst(counts: GroupCounts, n_models: int, confidence: float) -> dict[str, Any]:
     """Return the lowest ÷ highest selection rate of every submitted model, with interval and verdict."""
-    found = worst_ratios(counts.selected[:n_models], counts.rows, counts.judged, confidence)
+    scale = counts.scale  # with weights, of as many rows as they are worth
+    found = worst_ratios(counts.selected[:n_models] * scale, counts.rows * scale, counts.judged, confidence)
     return {
         "lowest": found.lowest.tolist(),
         "highest": found.highest.tolist(),
@@ -370,7 +390,7 @@ def _numbers(values: Any) -> list[float] | list[int]:
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
     return {
         "estimate": fauc(points.frontier(), settings.weight),
-        "hull": fauc(points.frontier(interpolate=True), settings.weight),
+        "hull": fauc(points.frontier(points.sets.comparison != "odds"), settings.weight),
         "low": None if interval is None else float(interval[0]),
         "high": None if interval is None else float(interval[1]),
     }
@@ -383,6 +403,14 @@ def _subject(summary: dict[str, Any], settings: Settings) -> int:
     if summary["best"] is not None:
         return int(summary["best"]["model"])
     return int(np.argmax(summary["models"]["accuracy"][: summary["n_models"]]))
+
+
+def family_name(names: Sequence[str]) -> str:
+    """Return a name for the stack's family that no model's name begins with."""
+    family = STACK_FAMILY
+    while any(name.startswith(f"{family}/") for name in names):
+        family += "*"
+    return family
 
 
 def best_at(models: dict[str, Any], candidates: range, min_fairness: float) -> dict[str, Any] | None:

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 Piece = dict[str, str]
+# The lowest level of fairness, or of a ratio, that people ask for.
+_ASKED_FOR = 0.8
 
 
 def text(value: str) -> Piece:
@@ -46,7 +48,7 @@ def level(value: float) -> str:
     ('0.94999', '0.950', '0.264', '0.79996')
     """
     rounded = round(value, 3)
-    if rounded > value + 1e-9 and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
+    if rounded > value + 1e-9 and rounded >= _ASKED_FOR and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
         return f"{math.floor(value * 1e5 + 1e-9) / 1e5:.5f}"
     return f"{rounded:.3f}"
 
@@ -77,6 +79,22 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+def words(accuracy: str) -> dict[str, str]:
+    """Return what people call the quality of a model and what it gives a person, which depends on the measure."""
+    measure = {"r2": "R²", "exp_mse": "exp(−MSE)"}.get(accuracy)
+    return {"accuracy": measure or "accuracy", "decision": "decision" if measure is None else "prediction"}
+
+
+def unit_words(summary: dict[str, Any]) -> str:
+    """Say in what unit the fairness of predicted numbers is."""
+    if summary["settings"]["fairness"] == "mean_difference":
+        return "Fairness is 1 minus the largest difference of two groups' mean predictions, in the units of the label."
+    return (
+        "Fairness is 1 minus the largest difference of two groups' mean predictions, in standard deviations of the "
+        f"label ({summary['settings']['unit']:.4g})."
+    )
+
+
 def recommendation(summary: dict[str, Any]) -> list[Piece]:
     """Say which submitted model is best at the asked level of fairness, and what a fair stack would reach there."""
     return best_model(summary) + _stack_sentence(summary)
@@ -85,7 +103,7 @@ def recommendation(summary: dict[str, Any]) -> list[Piece]:
 def best_model(summary: dict[str, Any]) -> list[Piece]:
     """Say which of the submitted models is best at the asked level of fairness, and what the constant would reach."""
     best, models, n_models = summary["best"], summary["models"], summary["n_models"]
-    asked = figure(f"{summary['settings']['min_fairness']:g}")
+    asked, word = figure(f"{summary['settings']['min_fairness']:g}"), summary["words"]
     constant = models["accuracy"][summary["constant"]]
     many = f"{n_models:,} models" if n_models > 1 else "model"
     if best is None:
@@ -94,11 +112,11 @@ def best_model(summary: dict[str, Any]) -> list[Piece]:
             text(f"None of the {many} reaches fairness " if n_models > 1 else "The model does not reach fairness ")
         ]
         pieces += [asked, text(". The fairest is " if n_models > 1 else ". It is "), name(models["names"][fairest])]
-        pieces += [text(": fairness "), figure(level(models["fairness"][fairest])), text(", accuracy ")]
+        pieces += [text(": fairness "), figure(level(models["fairness"][fairest])), text(f", {word['accuracy']} ")]
         pieces += [figure(accuracy(models["accuracy"][fairest])), text(".")]
         return [
             *pieces,
-            text(" The same decision for everyone would have accuracy "),
+            text(f" The same {word['decision']} for everyone would have {word['accuracy']} "),
             figure(accuracy(constant)),
             text("."),
         ]
@@ -108,11 +126,11 @@ def best_model(summary: dict[str, Any]) -> list[Piece]:
         text(", the best"),
         text("" if n_models == 1 else f" of {many}"),
     ]
-    pieces += [text(" is "), name(best["name"]), text(": accuracy "), figure(accuracy(best["accuracy"]))]
+    pieces += [text(" is "), name(best["name"]), text(f": {word['accuracy']} "), figure(accuracy(best["accuracy"]))]
     pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
     if constant >= best["accuracy"]:
         pieces += [
-            text(" It is no more accurate than the same decision for everyone ("),
+            text(f" It is no more accurate than the same {word['decision']} for everyone ("),
             figure(accuracy(constant)),
             text(")."),
         ]
@@ -120,7 +138,7 @@ def best_model(summary: dict[str, Any]) -> list[Piece]:
 
 
 def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
-    stack, best = summary["best_stack"], summary["best"]
+    stack, best, measure = summary["best_stack"], summary["best"], summary["words"]["accuracy"]
     if summary["stack_fauc"] is None:
         return []
     if stack is None:
@@ -128,8 +146,8 @@ def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
     reached = [figure(accuracy(stack["accuracy"])), text(" at fairness "), figure(level(stack["fairness"])), text(".")]
     constant = summary["models"]["accuracy"][summary["constant"]]
     if stack["accuracy"] <= max(constant, best["accuracy"] if best is not None else constant):
-        return [text(" A fair stack of these models does not do better: accuracy "), *reached]
-    return [text(" A fair stack of these models would reach accuracy "), *reached]
+        return [text(f" A fair stack of these models does not do better: {measure} "), *reached]
+    return [text(f" A fair stack of these models would reach {measure} "), *reached]
 
 
 def _group(attribute: str, group: str) -> list[Piece]:

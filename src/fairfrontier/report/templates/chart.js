@@ -74,7 +74,7 @@ const chart = (() => {
     const label = (text, xx, yy, anchor) =>
       axes.append("text").attr("class", "axis-label").attr("x", xx).attr("y", yy).attr("text-anchor", anchor).text(text);
     label("fairness →", x(1), height - 8, "end");
-    label(`↑ ${data.settings.accuracy.replaceAll("_", " ")}`, x(low) + 6, 14, "start");
+    label(`↑ ${data.regression ? data.words.accuracy : data.settings.accuracy.replaceAll("_", " ")}`, x(low) + 6, 14, "start");
   }
 
   function drawFamilies() {
@@ -178,7 +178,7 @@ const chart = (() => {
     tooltip.append(dom.make("strong", "name", format.short(names[model], 80)));
     const list = dom.make("dl");
     const row = (term, value) => list.append(dom.make("dt", "", term), dom.make("dd", "", value));
-    row("accuracy", format.accuracy(accuracy[model]));
+    row(data.words.accuracy, format.accuracy(accuracy[model]));
     row("fairness", format.level(fairness[model]));
     for (const attribute of data.attributes) {
       for (const group of groupCounts(attribute, model).slice(0, 8)) {

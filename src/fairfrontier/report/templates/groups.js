@@ -17,7 +17,8 @@ const groups = (() => {
     return counts.map((group) => {
       const [hits, n] = rate.of(group);
       if (n === 0) return { name: group.name, n, value: null, low: null, high: null };
-      const [low, high] = maths.wilson(hits, n, Number(z));
+      // With sample weights, of as many rows as they are worth.
+      const [low, high] = maths.wilson(hits * group.scale, n * group.scale, Number(z));
       return { name: group.name, n, value: hits / n, low, high, judged: group.judged };
     });
   }
@@ -29,7 +30,7 @@ const groups = (() => {
   function bar(entry, scale, asText) {
     const row = dom.make("div", "bar-row");
     const label = dom.make("span", "bar-label");
-    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en")}`));
+    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en", { maximumFractionDigits: 0 })}`));
     const track = dom.make("span", "bar-track");
     track.setAttribute("aria-hidden", "true");
     const value = dom.make("span", "bar-value", entry.value === null ? "no such rows" : asText(entry.value));
@@ -86,7 +87,7 @@ const groups = (() => {
     const ratio = lowest / highest;
     box.dataset.ratio = String(ratio);
     if (chosen >= data.n_models) {
-      const what = chosen === state.constant ? "the same decision for everyone" : "a point of the fair stack";
+      const what = chosen === state.constant ? `the same ${data.words.decision} for everyone` : "a point of the fair stack";
       box.append(dom.make("span", "badge unsure", "not submitted"), ` This is ${what}.`);
     } else {
       const word = attribute.worst.verdict[chosen];
@@ -108,7 +109,7 @@ const groups = (() => {
     holder.replaceChildren();
     dom.byId("chosen-name").textContent = data.models.names[chosen];
     dom.byId("chosen-figures").textContent =
-      `accuracy ${format.accuracy(data.models.accuracy[chosen])} · fairness ${format.level(data.models.fairness[chosen])}`;
+      `${data.words.accuracy} ${format.accuracy(data.models.accuracy[chosen])} · fairness ${format.level(data.models.fairness[chosen])}`;
     for (const attribute of data.attributes) {
       const counts = groupCounts(attribute, chosen);
       const section = dom.make("section", "attribute");
@@ -116,7 +117,7 @@ const groups = (() => {
       if (!data.regression) section.append(verdict(attribute, counts));
       const panels = dom.make("div", "panels");
       const shown = data.regression
-        ? [{ title: "Mean score", note: "of the group", entries: scores(counts) }]
+        ? [{ title: "Mean prediction", note: "of the group", entries: scores(counts) }]
         : rates.map((rate) => ({ ...rate, entries: measured(rate, counts) }));
       // Errors share a scale, so that they can be compared; the share of the selected has its own.
       const errors = scaleOf(shown.slice(1).flatMap((rate) => rate.entries));

@@ -14,11 +14,11 @@
       return;
     }
     holder.dataset.model = names[best];
-    if (best === state.constant) holder.append("nothing shown beats the same decision for everyone: accuracy ");
+    if (best === state.constant) holder.append(`nothing shown beats the same ${data.words.decision} for everyone: ${data.words.accuracy} `);
     else {
       const name = dom.make("strong", "name", names[best]);
       const swatch = dom.make("span", `swatch ${colourClass(family[best])}`);
-      holder.append("the best is ", swatch, name, ": accuracy ");
+      holder.append("the best is ", swatch, name, `: ${data.words.accuracy} `);
     }
     holder.append(dom.make("b", "", format.accuracy(accuracy[best])), ", fairness ");
     holder.append(dom.make("b", "", format.level(fairness[best])), ".");

@@ -1,0 +1,272 @@
+"""The commands `search` and `verify`: from a file to a certified alternative, and every figure of it once more."""
+
+import json
+import re
+import shutil
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from fairfrontier import datasets
+from fairfrontier._cli.columns import check_column, check_numbers, shown
+from fairfrontier._cli.options import parse_bands
+from fairfrontier._cli.output import printable
+from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
+from fairfrontier._csv import to_csv
+from fairfrontier._persistence import save
+from fairfrontier._validation import one_of
+from fairfrontier.chunks._tables import read_table
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.report._dossier import render_dossier
+from fairfrontier.report._prepare import as_text, in_bands
+from fairfrontier.search import FairSearch, summarise_search
+from fairfrontier.search._table import Columns, read_columns
+from fairfrontier.search._verify import file_hash
+
+SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
+_SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_DATASETS = ("adult", "bank", "compas", "default")
+
+
+@dataclass(frozen=True, eq=False)
+class SearchTable:
+    """The table of a search: features, label, groups, the baseline, and what there is to know about it.
+
+    Attributes
+    ----------
+    source : str
+        Where it comes from.
+    columns : dict of str to ndarray
+        All columns that may be features.
+    y : ndarray of shape (n,), bool
+        The label.
+    labels : (str, str)
+        The negative and the positive label.
+    sensitive : dict of str to ndarray
+        The groups.
+    baseline : ndarray or None
+        Scores or decisions of the model in use.
+    drop : tuple of str
+        Columns that hold the attribute under another name.
+    others : tuple of str
+        Columns with another purpose: the label and the model in use.
+    notes : tuple of str
+        What was guessed, and what was left out.
+    """
+
+    source: str
+    columns: Columns
+    y: NDArray[np.bool_]
+    labels: tuple[str, str]
+    sensitive: dict[str, NDArray[Any]]
+    baseline: NDArray[Any] | None
+    drop: tuple[str, ...]
+    others: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a text such as ``90s``, ``10m`` or ``1.5h``.
+
+    Examples
+    --------
+    >>> parse_duration("10m"), parse_duration("45")
+    (600.0, 45.0)
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or float(found[1]) == 0.0:
+        raise InvalidInputError(f"--time must be like 90s, 10m or 1h; got {text!r}")
+    return float(found[1]) * _SECONDS[(found[2] or "s").lower()]
+
+
+def read_search(
+    file: Path,
+    *,
+    label: str,
+    sensitive: Sequence[str],
+    baseline: str | None,
+    positive: str | None,
+    missing: str = "error",
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> SearchTable:
+    """Read the table of a search from a CSV or Parquet file.
+
+    Parameters
+    ----------
+    file : Path
+        The file.
+    label, sensitive, baseline : str
+        Its columns of the outcome, of the attributes (with bands, as ``age:18,40``) and of the model in use.
+    positive : str, optional
+        The label's positive value.
+    missing : {"error", "drop"}
+        What to do with rows without a label, group or baseline.
+    delimiter, encoding : str, optional
+        Of a CSV file.
+    """
+    one_of(missing, ("error", "drop"), parameter="--missing")
+    table = open_file(file, delimiter=delimiter, encoding=encoding)
+    check_column(table, label, option="--label")
+    bands: dict[str, tuple[float, ...]] = {}
+    for text in sensitive:
+        name, limits = (text, ()) if text in table.types else parse_bands(text)
+        check_column(table, name, option="--sensitive")
+        if limits:
+            check_numbers(table, name, option="--sensitive")
+        bands[name] = limits
+    if baseline is not None:
+        check_column(table, baseline, option="--baseline")
+    roles = [label, *bands, *([] if baseline is None else [baseline])]
+    twice = next((name for name in roles if roles.count(name) > 1), None)
+    if twice is not None:
+        raise InvalidInputError(
+            f"--label, --sensitive and --baseline must name different columns; got {twice!r} for two of them"
+        )
+    text_columns = [name for name in (label, *bands) if not bands.get(name)]
+    native = read_table(table, text=text_columns)
+    columns = read_columns(native, parameter=file.name, text=text_columns)
+    texts, codes = as_text(columns[label], is_label=True)
+    known = codes >= 0
+    groups = {name: in_bands(columns[name], limits) if limits else columns[name] for name, limits in bands.items()}
+    for name, values in groups.items():
+        found, of_row = as_text(values)
+        if len(found) > MAX_GROUPS:
+            raise GroupError(
+                f"--sensitive {name!r} must be a set of groups; it has {len(found):,} values ({shown(found, 4)}): cut "
+                f"numbers into bands, as in --sensitive {name}:18,40"
+            )
+        known &= of_row >= 0
+    score = None if baseline is None else columns[baseline]
+    if score is not None:
+        known &= as_text(score)[1] >= 0
+    notes = list(table.notes)
+    if not known.all():
+        if missing == "error":
+            raise InvalidInputError(
+                f"--label, --sensitive and --baseline must have a value in each row; row {int(np.argmin(known)) + 1} "
+                f"has none ({int((~known).sum()):,} such rows): pass --missing drop"
+            )
+        notes.append(f"{int((~known).sum()):,} of {len(known):,} rows were left out because they lack a value.")
+    labels, guess = positive_label(sorted(texts), label, positive)
+    notes += [guess] if guess else []
+    features = {name: values[known] for name, values in columns.items() if name not in (label, baseline)}
+    return SearchTable(
+        file.name,
+        features,
+        (codes == texts.index(labels[1]))[known],
+        labels,
+        {name: values[known] for name, values in groups.items()},
+        None if score is None else _in_words(score[known], labels),
+        (),
+        (label, *([] if baseline is None else [baseline])),
+        tuple(notes),
+    )
+
+
+def _in_words(score: NDArray[Any], labels: tuple[str, str]) -> NDArray[Any]:
+    """Return a baseline as booleans if it is decisions in the words of the label, else as it stands."""
+    texts, codes = as_text(score, is_label=True)
+    if set(texts) <= set(labels) and score.dtype.kind == "O":
+        return np.array([text == labels[1] for text in texts], dtype=bool)[codes]
+    return score
+
+
+def dataset_table(name: str, sensitive: Sequence[str]) -> SearchTable:
+    """Return an embedded data set as the table of a search; without `sensitive`, with its first attribute."""
+    one_of(name, _DATASETS, parameter="--dataset")
+    bunch = getattr(datasets, f"load_{name}")(as_frame=False)
+    columns = {
+        feature: np.array(bunch.categories[feature], dtype=object)[values.astype(np.intp)]
+        if feature in bunch.categories
+        else np.asarray(values, dtype=np.float64)
+        for feature, values in zip(bunch.feature_names, bunch.data.T, strict=True)
+    }
+    sources: dict[str, tuple[str, ...]] = bunch.sensitive_sources
+    wanted = list(sensitive) or [next(iter(sources))]
+    for attribute in wanted:
+        one_of(attribute, sources, parameter="--sensitive")
+    groups = {attribute: np.asarray(_attribute(bunch, attribute)) for attribute in wanted}
+    drop = tuple(dict.fromkeys(column for attribute in wanted for column in sources[attribute] if column in columns))
+    labels = tuple(str(one) for one in bunch.target_names)
+    return SearchTable(name, columns, bunch.target == 1, (labels[0], labels[1]), groups, None, drop, (), ())
+
+
+def _attribute(bunch: Any, attribute: str) -> Any:
+    values = bunch.sensitive_features
+    return (
+        values[attribute] if not isinstance(values, np.ndarray) else values[:, bunch.sensitive_names.index(attribute)]
+    )
+
+
+def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str, Any]:
+    """Search, and write everything into a folder; return the summary.
+
+    Parameters
+    ----------
+    table : SearchTable
+        The rows.
+    search : FairSearch
+        How to search; its folder is `folder`.
+    folder : Path
+        For the results; the steps of a killed search in it are not taken again.
+    """
+    begun = time.monotonic()
+    search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
+    search.model_.classes = np.array(table.labels, dtype=object)
+    search.model_.others += table.others
+    search.evidence_.save(folder / "evidence.npz")
+    save(search.model_, folder / "model.skops")
+    summary = summarise_search(search)
+    summary |= {
+        "source": table.source,
+        "labels": list(table.labels),
+        "notes": list(table.notes),
+        "seconds": round(time.monotonic() - begun, 1),
+    }
+    header = list(summary["candidates"][0])
+    rows = [[one[name] for name in header] for one in summary["candidates"]]
+    (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
+    (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
+    summary["files"] = {name: file_hash(folder / name) for name in SEARCH_OUTPUTS if name != "summary.json"}
+    content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+    scratch = folder / "summary.json.tmp"
+    scratch.write_text(content + "\n", encoding="utf-8")
+    scratch.replace(folder / "summary.json")  # last: it says that the search is finished
+    shutil.rmtree(folder / "steps", ignore_errors=True)
+    return summary
+
+
+def start_anew(folder: Path) -> None:
+    """Remove what an earlier search left in a folder."""
+    for name in SEARCH_OUTPUTS:
+        (folder / name).unlink(missing_ok=True)
+    shutil.rmtree(folder / "steps", ignore_errors=True)
+
+
+@contextmanager
+def step_bar() -> Iterator[Any]:
+    """Show what a search is doing; where the output is no terminal, one line per step."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    if not console.is_terminal:
+        yield lambda what, share: print(f"{100 * share:3.0f} %  {what}", file=console.file, flush=True)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def report(what: str, share: float) -> None:
+            if what.startswith("up to "):  # how long it will take: that stays
+                bar.console.print(printable(what))
+            bar.update(task, completed=share, description=printable(what))
+
+        yield report

@@ -1,0 +1,123 @@
+"""The rows of FairStacks: the published form, ours, and the score of ours without any constraint."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._families import ATTRIBUTE, FAIR, SHARED, FamilyPredictions, family_key
+from fairfrontier.benchmark._randomise import evenly_spaced_candidates
+from fairfrontier.benchmark._task_data import FAUC_WEIGHT, Evaluated, Method, TaskData
+from fairfrontier.benchmark._tasks import seed_of
+from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
+
+# Stacks on the path of our form, per candidate: candidates randomise between neighbours, which should be close.
+STACKS_PER_CANDIDATE = 3
+PAPER_ALPHAS = np.logspace(2.0, 7.0, 20)
+FORMS: dict[str, dict[str, Any]] = {
+    "paper": {"path": "paper", "family_scales": None, "alphas": PAPER_ALPHAS},
+    "ours": {"path": "signed", "family_scales": "cv"},
+    "aware": {"path": "signed", "family_scales": "cv", "attribute_aware": True},
+}
+SINK = (*SHARED, *FAIR)
+STACKED = "stacked"
+_FOLDS = 5
+
+
+def _stack(data: TaskData, names: list[str], options: Mapping[str, Any]) -> Any:
+    make = FairStacksRegressor if data.task.regression else FairStacksClassifier
+    seed = seed_of(data.split.dataset, data.split.split, "folds")
+    common: dict[str, Any] = {"fairness": data.fairness, "weight": FAUC_WEIGHT, "n_points": data.split.settings.values}
+    return make(names, cv="precomputed", random_state=seed, **(common | dict(options)))
+
+
+def run_fairstacks(method: Method, data: TaskData) -> Evaluated:
+    """Stack the method's families on the ensemble rows, and evaluate the path on the test rows."""
+    form = method.key.rpartition("-")[2]
+    families = method.needs(data.task)
+    randomises = form != "paper" and not data.task.regression and data.n_groups == 2
+    options = FORMS[form] | ({"n_points": STACKS_PER_CANDIDATE * data.split.settings.values} if randomises else {})
+    model = _stack(data, data.names(families), options)
+    attribute = {data.task.attribute: data.groups("ensemble")}
+    model.fit(data.matrix(families, "ensemble"), data.y("ensemble"), sensitive_features=attribute)
+    paths = {}
+    for part in ("ensemble", "test"):
+        given = {data.task.attribute: data.groups(part)} if method.aware else None
+        paths[part] = model.predict_path(data.matrix(families, part), sensitive_features=given)
+    if randomises:
+        return _randomised_path(data, model, paths)
+    exp_mse = data.points(paths["test"], "test", accuracy="exp_mse") if data.task.regression else None
+    return Evaluated(data.points(paths["test"], "test"), model.points_, exp_mse, _stack_details(model))
+
+
+def _randomised_path(data: TaskData, model: Any, paths: dict[str, FloatArray]) -> Evaluated:
+    """Evaluate candidates with evenly spaced biases on the ensemble rows, randomised between neighbours on the path."""
+    decisions = {part: (scores > 0.5).astype(np.float64) for part, scores in paths.items()}
+    bias = data.points(decisions["ensemble"], "ensemble").bias[:-1, 0]
+    sizes = np.array(list(model.group_sizes_.values()), dtype=np.float64)
+    margin = 2.0 * float(np.sqrt((0.25 / np.sort(sizes)[:2]).sum()))  # two standard errors of a difference of rates
+    largest = 1.0 - FAUC_WEIGHT.minimum + margin
+    candidates = evenly_spaced_candidates(bias, data.split.settings.values, largest=largest, margin=margin)
+    decided, tested, alone = (
+        data.points(kind.expected_decisions(decisions[part]), part, threshold=None)
+        for kind, part in (
+            (candidates, "ensemble"),
+            (candidates, "test"),
+            (candidates.without_randomising(), "test"),
+        )
+    )
+    chosen = candidates.points_when_choosing(decided, model.points_)
+    return Evaluated(tested, chosen, None, _stack_details(model), alone)
+
+
+def _stack_details(model: Any) -> dict[str, Any]:
+    tried = {name: round(value, 6) for name, value in model.cv_fauc_.items()}
+    return {"alpha": float(model.alpha_), "cv_fauc": tried, "models": len(model.names_)}
+
+
+def run_constrained(method: Method, data: TaskData) -> Evaluated:
+    """Stack forest trees under constraints on given attributes, whichever attribute is then evaluated."""
+    _, constraint, form = method.key.split("-")
+    named = ("gender", "race") if constraint == "both" else (constraint,)
+    model = _stack(data, data.names(method.families), FORMS[form])
+    sensitive = {name: data.groups("ensemble", name) for name in named}
+    model.fit(data.matrix(method.families, "ensemble"), data.y("ensemble"), sensitive_features=sensitive)
+    points = data.points(model.predict_path(data.matrix(method.families, "test")), "test")
+    # The stack's own out-of-fold points are about its own constraints, and cannot choose for another attribute.
+    own = named == (data.task.attribute,)
+    return Evaluated(points, model.points_ if own else None, None, _stack_details(model))
+
+
+def stacked_scores(data: TaskData) -> FamilyPredictions:
+    """Return the score of our kitchen sink without a constraint, for methods that post-process one score.
+
+    Its ridges are those of the tuned stack. On the ensemble rows, which it is fitted to, it is predicted out of fold.
+    """
+    families = (*SINK, ATTRIBUTE)
+    key = f"{STACKED}-" + family_key(ATTRIBUTE, data.task.attribute, data.fairness, data.track)
+
+    def make() -> FamilyPredictions:
+        model = _stack(data, data.names(families), FORMS["ours"])
+        H, y = data.matrix(families, "ensemble"), data.y("ensemble")
+        model.fit(H, y, sensitive_features={data.task.attribute: data.groups("ensemble")})
+        used = np.isfinite(model.scales_)
+        penalty = model.alpha_ / 2.0 * model.scales_[used] ** 2
+        fold = np.random.default_rng(seed_of(key, data.split.split)).permutation(len(y)) % _FOLDS
+        inside = np.empty((len(y), 1), dtype=np.float32)
+        for number in range(_FOLDS):
+            out = fold == number
+            inside[out, 0] = _ridge(H[~out][:, used], y[~out], penalty, H[out][:, used])
+        outside = _ridge(H[:, used], y, penalty, data.matrix(families, "test")[:, used])
+        return FamilyPredictions((f"{STACKED}/sink",), inside, outside[:, None].astype(np.float32), 0.0)
+
+    return data.split.kept(key, make)
+
+
+def _ridge(H: FloatArray, y: FloatArray, penalty: FloatArray, new: FloatArray) -> FloatArray:
+    """Return the predictions for new rows of a ridge regression whose constant is not penalised."""
+    mean, level = H.mean(axis=0), y.mean()
+    centred = H - mean
+    gram = centred.T @ centred
+    gram[np.diag_indices_from(gram)] += penalty
+    return np.asarray(level + (new - mean) @ np.linalg.solve(gram, centred.T @ (y - level)))

@@ -1,0 +1,150 @@
+"""The dossier of a search: its summary as a page without scripts, which prints."""
+
+from typing import Any
+
+from fairfrontier.report._html import _environment, _policy, _template
+from fairfrontier.report._words import Piece, accuracy, figure, level, name, percent, text
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640.0, 320.0, 56.0, 36.0
+
+
+def render_dossier(summary: dict[str, Any]) -> str:
+    """Render the summary of `summarise_search` as one self-contained page."""
+    environment, markup = _environment()
+    style = _template("report.css") + _template("dossier.css")
+    page: str = environment.get_template("dossier.html").render(
+        summary=summary,
+        policy=_policy([], style),
+        style=markup(style),
+        lead=verdict_sentence(summary),
+        why=reasons(summary),
+        limits=limits(summary),
+        chart=_chart(summary),
+        chosen=chosen_of(summary),
+    )
+    return page
+
+
+def chosen_of(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the chosen candidate's row."""
+    found: dict[str, Any] = next(one for one in summary["candidates"] if one["name"] == summary["chosen"])
+    return found
+
+
+def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
+    """Say whether an alternative was found."""
+    chosen, sure = chosen_of(summary), percent(summary["settings"]["confidence"])
+    margin = f"{summary['settings']['margin']:g}"
+    if summary["verdict"] == "alternative":
+        return [
+            text("Yes: "),
+            name(summary["chosen"]),
+            text(f" is a less discriminatory alternative. With {sure} confidence its accuracy is lower than the "),
+            text(f"baseline's by less than {margin} and its disparity is smaller: fairness "),
+            figure(f"{level(summary['baseline']['fairness'])} → {level(chosen['fairness'])}"),
+            text(", accuracy "),
+            figure(f"{accuracy(summary['baseline']['accuracy'])} → {accuracy(chosen['accuracy'])}"),
+            text("."),
+        ]
+    if summary["verdict"] == "none":
+        return [
+            text(
+                f"None was found: with {sure} confidence no eligible candidate of this search is both less disparate "
+            ),
+            text(f"than the baseline and less accurate by less than {margin}."),
+        ]
+    needed = chosen["rows_needed"]
+    more = (
+        f"It would take about {needed:,} rows in all to tell."
+        if needed
+        else "As the figures stand, no number of rows would show it."
+    )
+    return [
+        text("It cannot be told whether "),
+        name(summary["chosen"]),
+        text(f" is a less discriminatory alternative, with {sure} confidence and a margin of {margin}. "),
+        text(summary["requirement"]["problem"] or more),
+    ]
+
+
+def reasons(summary: dict[str, Any]) -> list[str]:
+    """Say how the choice was made and what the verdict rests on."""
+    requirement, rows = summary["requirement"], summary["rows"]
+    found = []
+    if requirement["min_fairness"] is not None or requirement["min_ratio"] is not None:
+        asked = (
+            f"fairness of at least {requirement['min_fairness']:g}"
+            if requirement["min_ratio"] is None
+            else f"a ratio of rates of at least {requirement['min_ratio']:g}"
+        )
+        kept = f"cannot be promised: {requirement['problem']}" if requirement["problem"] else "is promised"
+        found.append(
+            f"The choice is the most accurate stack with {asked}, which {kept}"
+            + ("" if requirement["problem"] else f" with confidence {requirement['confidence']:g}")
+            + "."
+        )
+    else:
+        found.append(
+            "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
+            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives."
+        )
+    found.append(
+        f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
+        f"rows; on the {rows['report']:,} report rows, which nothing had seen, they were tested one after the other "
+        "until one failed. So the probability of any false certificate is at most "
+        f"{1 - summary['settings']['confidence']:.3g}, however many candidates there were."
+    )
+    return found
+
+
+def limits(summary: dict[str, Any]) -> list[str]:
+    """Say what the search does not show."""
+    found = [
+        "The verdict is about people like those in the table and about this measure of fairness.",
+        "The label is taken for the truth: nothing is said about labels that are themselves unjust.",
+        "That no alternative was found is a statement about the candidates of this search.",
+    ]
+    if summary["baseline_name"] == "baseline":
+        found.append(
+            "If the baseline was fitted to rows of this table, its accuracy here is too high, and the comparison is "
+            "harder for the candidates than it should be."
+        )
+    else:
+        found.append(f"No model in use was given: the baseline is {summary['baseline_name']}, the most accurate stack.")
+    return found
+
+
+def _chart(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return the candidates' places in a picture of fairness (right) and accuracy (up)."""
+    points = [(one["fairness"], one["accuracy"], one["verdict"], one["name"]) for one in summary["candidates"]]
+    base = summary["baseline"]
+    xs = [point[0] for point in points] + [base["fairness"]]
+    ys = [point[1] for point in points] + [base["accuracy"]]
+    low_x, low_y = min(xs) - 0.01, min(ys) - 0.005
+    high_x, high_y = 1.0, max(ys) + 0.005
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        across = _LEFT + (x - low_x) / (high_x - low_x) * (_WIDTH - _LEFT - 12.0)
+        up = _HEIGHT - _BOTTOM - (y - low_y) / (high_y - low_y) * (_HEIGHT - _BOTTOM - 12.0)
+        return round(across, 1), round(up, 1)
+
+    ticks_x = [low_x + (high_x - low_x) * i / 4 for i in range(5)]
+    ticks_y = [low_y + (high_y - low_y) * i / 4 for i in range(5)]
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "points": [
+            {
+                "at": place(x, y),
+                "verdict": verdict.replace(" ", "-"),
+                "name": label,
+                "chosen": label == summary["chosen"],
+            }
+            for x, y, verdict, label in points
+        ],
+        "baseline": place(base["fairness"], base["accuracy"]),
+        "ticks_x": [{"at": place(x, low_y)[0], "text": f"{x:.3f}"} for x in ticks_x],
+        "ticks_y": [{"at": place(low_x, y)[1], "text": f"{y:.3f}"} for y in ticks_y],
+        "left": _LEFT,
+        "bottom": _HEIGHT - _BOTTOM,
+    }

@@ -1,0 +1,209 @@
+"""The files of an audit: the page, the tables, a workbook, a PDF and a model card."""
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from fairfrontier._csv import to_csv
+from fairfrontier._extras import require
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.report._html import render_html, render_rates
+from fairfrontier.report._tables import (
+    LL144_COLUMNS,
+    all_tables,
+    differences_table,
+    frontier_csv,
+    groups_csv,
+    groups_table,
+    model_rows,
+    points_csv,
+)
+from fairfrontier.report._words import accuracy, level, percent, plain
+
+# What the programs are called that can print a page.
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+# A line of a sheet that Excel cannot hold.
+_MOST_LINES = 1_048_575
+_SECONDS = 120
+
+
+def output_names(
+    *, labelled: bool = True, differences: bool = False, xlsx: bool = False, pdf: bool = False, ll144: bool = False
+) -> tuple[str, ...]:
+    """Return the files that an audit writes."""
+    tables = ("points.csv", "frontier.csv", "groups.csv") if labelled else ("groups.csv",)
+    asked = {"differences.csv": differences, "ll144.csv": ll144, "audit.xlsx": xlsx, "report.pdf": pdf}
+    return ("report.html", *tables, "summary.json", "model_card.md", *(name for name, yes in asked.items() if yes))
+
+
+def write_results(
+    summary: dict[str, Any], folder: Path, *, xlsx: bool = False, pdf: bool = False, ll144: bool = False
+) -> None:
+    """Write the report and the tables behind it.
+
+    Parameters
+    ----------
+    summary : dict
+        As made by `summarise` or `summarise_selections`.
+    folder : Path
+        Where to.
+    xlsx : bool
+        Also write one workbook with all tables.
+    pdf : bool
+        Also print the page with a Chromium that is installed.
+    ll144 : bool
+        Also write the table of New York City's Local Law 144.
+    """
+    texts = {"report.html": page(summary), "model_card.md": model_card(summary)}
+    texts["summary.json"] = json.dumps(machine_readable(summary), indent=2, allow_nan=False) + "\n"
+    texts["groups.csv"] = summary["groups_csv"] or groups_csv(summary)
+    if summary["labelled"]:
+        texts |= {"points.csv": points_csv(summary), "frontier.csv": frontier_csv(summary)}
+    if summary["labelled"] and summary["differences"] is not None:
+        texts["differences.csv"] = to_csv(*differences_table(summary["differences"]))
+    if ll144:
+        texts["ll144.csv"] = to_csv(LL144_COLUMNS, summary["ll144"])
+    for name, content in texts.items():
+        (folder / name).write_text(content, encoding="utf-8", errors="replace", newline="")
+    if xlsx:
+        write_workbook(summary, folder / "audit.xlsx")
+    if pdf:
+        print_page(folder / "report.html", folder / "report.pdf")
+
+
+def page(summary: dict[str, Any]) -> str:
+    """Return the report, one page that needs no other file."""
+    return render_html(summary) if summary["labelled"] else render_rates(summary)
+
+
+def machine_readable(summary: dict[str, Any]) -> dict[str, Any]:
+    """Return what `summary.json` holds: the findings, as text and as numbers, about the submitted models."""
+    inside = ("models", "attributes", "frontier", "groups_csv", "ll144")
+    machine = {key: value for key, value in summary.items() if key not in inside}
+    machine |= {key: plain(summary[key]) for key in ("recommendation", "overview", "rule") if key in summary}
+    machine["subject"] = summary["models"]["names"][summary["subject"]]
+    machine["models"] = model_rows(summary)
+    if summary["labelled"]:
+        machine["frontier"] = [
+            {key: summary["models"][key][i] for key in ("names", "fairness", "accuracy")}
+            for i in summary["frontier"]["step"]
+        ]
+    return machine
+
+
+def write_workbook(summary: dict[str, Any], path: Path) -> None:
+    """Write one workbook: a sheet of findings, and one for every table; text in it is never run as a formula."""
+    openpyxl = require("openpyxl", extra="excel", purpose="Writing an Excel file")
+    book = openpyxl.Workbook(write_only=True)
+    findings = [plain(summary[key]) for key in ("recommendation", "overview", "rule") if summary.get(key)]
+    trail = summary["trail"] or {}
+    about = [["title", summary["title"]], ["source", summary["source"]], ["rows", summary["n_rows"]]]
+    about += [["finding", text] for text in findings] + [["note", text] for text in summary["notes"]]
+    about += [[key, json.dumps(value) if isinstance(value, dict) else value] for key, value in trail.items()]
+    sheets: dict[str, list[Any]] = {"about": about}
+    sheets |= {name: [table.header, *table.rows] for name, table in all_tables(summary).items()}
+    for name, rows in sheets.items():
+        if len(rows) > _MOST_LINES:
+            raise InvalidInputError(f"a workbook must have fewer lines; {name} has {len(rows):,}: take the CSV files")
+        sheet = book.create_sheet(name)
+        for row in rows:
+            sheet.append([_cell(openpyxl, sheet, value) for value in row])
+    book.save(path)
+
+
+def _cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
+    """Return a cell of a sheet; text is text, whatever it begins with."""
+    if not isinstance(value, str):
+        return value
+    illegal = openpyxl.cell.cell.ILLEGAL_CHARACTERS_RE
+    cell = openpyxl.cell.WriteOnlyCell(sheet, illegal.sub("\ufffd", value)[:32_000])
+    cell.data_type = "s"
+    return cell
+
+
+def print_page(page: Path, pdf: Path) -> None:
+    """Print a page of ours as PDF, with the Chromium that is installed."""
+    browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if browser is None:
+        raise InvalidInputError("a PDF needs Chromium or Chrome, and none is installed: print report.html by hand")
+    # Chromium refuses its sandbox to the superuser, as in containers; the page is ours and loads nothing.
+    sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    options = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-pdf-header-footer", *sandbox]
+    command = [browser, *options, f"--print-to-pdf={pdf}", page.absolute().as_uri()]
+    try:
+        subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)
+    except (subprocess.SubprocessError, OSError) as error:
+        raise InvalidInputError(f"{browser} could not print the report: {error}: print report.html by hand") from None
+    if not pdf.exists():
+        raise InvalidInputError(f"{browser} could not print the report: print report.html by hand")
+
+
+def model_card(summary: dict[str, Any]) -> str:
+    """Return a model card in Markdown of the model that the findings are about.
+
+    The sections are those of Mitchell et al. (2019). What an audit cannot know, the card asks for.
+    """
+    i, settings = summary["subject"], summary["settings"]
+    labels = "" if not summary["labelled"] else f"; label {_md(settings['label'])}"
+    ask = "*To be filled in by whoever is responsible for the model.*"
+    parts = [
+        f"# Model card: {_md(summary['models']['names'][i])}",
+        f"## Model details\n\n{ask}",
+        f"## Intended use\n\n{ask}",
+        "## Factors\n\n"
+        + "\n".join(
+            f"- {_md(a['name'])}: " + ", ".join(f"{_md(g['name'])} ({g['count']:,} rows)" for g in a["groups"])
+            for a in summary["attributes"]
+        ),
+        f"## Metrics\n\n{_metrics(summary)}",
+        f"## Evaluation data\n\n{_md(summary['source'])}, {summary['n_rows']:,} rows{labels}.",
+        f"## Training data\n\n{ask}",
+        f"## Quantitative analyses\n\n{_analyses(summary, i)}",
+        f"## Ethical considerations\n\n{ask}",
+        "## Caveats and recommendations\n\n"
+        + "\n".join(f"- {_md(text)}" for text in (plain(summary["overview"]), *summary["notes"]) if text),
+        f"Made on {summary['created']} with {summary['generator']}.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _metrics(summary: dict[str, Any]) -> str:
+    settings = summary["settings"]
+    if not summary["labelled"]:
+        return f"Selection rates, their ratios and differences. Selected: {_md(settings['rule'])}."
+    decided = "" if summary["regression"] else f" Selected: {_md(settings['rule'])}."
+    return f"{settings['accuracy'].replace('_', ' ')}; fairness: {settings['fairness'].replace('_', ' ')}.{decided}"
+
+
+def _analyses(summary: dict[str, Any], i: int) -> str:
+    """Return the figures of one model: overall, and group by group."""
+    models = summary["models"]
+    lines = [f"- Fairness {level(models['fairness'][i])}"]
+    if summary["labelled"]:
+        lines.insert(0, f"- {summary['settings']['accuracy'].replace('_', ' ')} {accuracy(models['accuracy'][i])}")
+    header, rows = groups_table(summary, [i])
+    of_model = [dict(zip(header, row, strict=True)) for row in rows]
+    if summary["regression"]:
+        head, body = (
+            "| | group | rows | mean prediction |",
+            [f"{row['rows']:,} | {row['mean_score']:.3f}" for row in of_model],
+        )
+    else:
+        head = "| | group | rows | selected | impact ratio |"
+        body = [
+            f"{row['rows']:,} | {percent(row['selection_rate'])} | "
+            + ("–" if row["impact_ratio"] is None else level(row["impact_ratio"]))
+            for row in of_model
+        ]
+    rule = "|---" * (head.count("|") - 1) + "|"
+    cells = [f"| {_md(r['attribute'])} | {_md(r['group'])} | {text} |" for r, text in zip(of_model, body, strict=True)]
+    return "\n".join([*lines, "", head, rule, *cells])
+
+
+def _md(text: str) -> str:
+    """Return text that Markdown shows as it is, on one line."""
+    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~" else c for c in str(text))
+    return " ".join(escaped.split())

@@ -1,0 +1,176 @@
+"""The end of a search: candidates, the evidence about them, and the model that is handed over."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.search._evidence import Evidence
+from fairfrontier.search._model import SearchModel, importance_of
+from fairfrontier.search._problem import Problem
+from fairfrontier.search._stacking import (
+    REQUIRED,
+    Combinations,
+    EvaluationRows,
+    Requirement,
+    combine,
+    fit_stack,
+    require,
+    with_required,
+)
+from fairfrontier.search._store import StepStore
+from fairfrontier.search._training import Features, Trained
+from fairfrontier.search._verdict import count
+
+# Rows on which the importance of columns is judged, and halves of the stacking rows that are stacked again.
+_IMPORTANCE_ROWS, _N_HALVES = 1_000, 3
+
+
+@dataclass(frozen=True, eq=False)
+class Conclusion:
+    """What a search concludes.
+
+    Attributes
+    ----------
+    combinations : Combinations
+        The candidates, and the baseline where it is one of the stacks.
+    evidence : Evidence
+        The decisions that the verdicts rest on.
+    requirement : Requirement
+        What became of what was asked for.
+    baseline_name : str
+        "baseline", or the stack that takes its place.
+    stability : list of dict
+        Fairness and accuracy of the same choice from halves of the stacking rows.
+    """
+
+    combinations: Combinations
+    evidence: Evidence
+    requirement: Requirement
+    baseline_name: str
+    stability: list[dict[str, float]]
+
+    @property
+    def chosen(self) -> int:
+        """Return the position of the chosen candidate among the combinations."""
+        return self.combinations.names.index(self.evidence.names[self.evidence.judge().chosen])
+
+
+def conclude(
+    problem: Problem, trained: Trained, asked: Requirement, stacking: dict[str, Any], *, margin: float
+) -> Conclusion:
+    """Make the candidates, choose, and gather the decisions on the calibration and the report rows.
+
+    Parameters
+    ----------
+    problem, trained : Problem, Trained
+        The rows, and the models with the path of fair stacks.
+    asked : Requirement
+        What is required.
+    stacking : dict
+        Settings of the stacks.
+    margin : float
+        Of accuracy.
+    """
+    requirement, stack = require(trained.stack, asked, trained.parts["calibrate"], trained.names)
+    combinations = with_required(combine(trained.stack, trained.names), stack)
+    parts = {part: trained.parts[part] for part in ("calibrate", "report")}
+    # A model that decides alike for everyone is no alternative to one that decides.
+    selected = combinations.decisions(parts["calibrate"].scores, stacking["threshold"]).mean(axis=0)
+    wanted = np.array([name == REQUIRED for name in combinations.names]) | ((selected > 0.0) & (selected < 1.0))
+    if wanted.any():
+        combinations = combinations.of(wanted)
+    decided = {part: combinations.decisions(rows.scores, stacking["threshold"]) for part, rows in parts.items()}
+    names, baseline_name = list(combinations.names), "baseline"
+    if problem.baseline is not None:
+        baselines = {part: problem.baseline[problem.rows(part)] for part in parts}
+    else:  # the most accurate stack, by cross-validation in the stacking rows
+        of_path = [i for i, name in enumerate(names) if name != REQUIRED]
+        best = of_path[int(np.nanargmax(combinations.expected[of_path, 1]))]
+        baseline_name = names.pop(best)
+        baselines = {part: values[:, best] for part, values in decided.items()}
+        decided = {part: np.delete(values, best, axis=1) for part, values in decided.items()}
+    evidence = Evidence(
+        plan=problem.plan.hash,
+        names=tuple(names),
+        y={part: rows.y for part, rows in parts.items()},
+        sensitive={part: rows.sensitive for part, rows in parts.items()},
+        baseline=baselines,
+        decisions=decided,
+        settings={
+            "fairness": stacking["fairness"],
+            "sensitive_mode": stacking["sensitive_mode"],
+            "margin": margin,
+            "confidence": asked.confidence,
+            "asked": asked.asked,
+            "required": names.index(REQUIRED) if REQUIRED in names else None,
+            "promised": requirement.promised is not None,
+        },
+    )
+    found = Conclusion(combinations, evidence, requirement, baseline_name, [])
+    level = float(combinations.expected[found.chosen, 0])
+    stability = _stability(trained, level, stacking) if np.isfinite(level) else []
+    return Conclusion(combinations, evidence, requirement, baseline_name, stability)
+
+
+def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[dict[str, float]]:
+    """Return fairness and accuracy, on the calibration rows, of stacks of halves of the stacking rows.
+
+    Each is the most accurate one with the expected fairness `level`, that of the choice.
+    """
+    rows, others = trained.parts["stack"], trained.parts["calibrate"]
+    rng, found = np.random.default_rng(stacking["random_state"]), []
+    for _ in range(_N_HALVES):
+        half = np.sort(rng.permutation(len(rows.y))[: len(rows.y) // 2])
+        sensitive = {name: values[half] for name, values in rows.sensitive.items()}
+        stack = fit_stack(EvaluationRows(rows.scores[half], rows.y[half], sensitive), trained.names, stacking)
+        try:
+            stack = stack.select(min_fairness=level)
+        except InfeasibleError:
+            continue
+        decided = others.scores @ stack.weights_ + stack.intercept_ > stacking["threshold"]
+        options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
+        counts = count(others.y, others.sensitive, decided, decided[:, None], **options)
+        fair = float(counts.sets.fairness(counts.rates())[0])
+        found.append({"fairness": fair, "accuracy": float(counts.accuracy()[0])})
+    return found
+
+
+def make_model(
+    problem: Problem,
+    features: Features,
+    found: Conclusion,
+    trained: Trained,
+    store: StepStore,
+    classes: NDArray[Any],
+    threshold: float,
+) -> SearchModel:
+    """Return the chosen candidate as a model of raw rows, with the base models that have a weight in it."""
+    weights, start = found.combinations.weights[found.chosen], 0
+    families, kept, names = [], [], []
+    for step in trained.done:
+        family = store.family(step)
+        block = slice(start, start + len(family.names))
+        start = block.stop
+        # The first family stays in any case: also the constant decision is then a model like all others.
+        if step is trained.done[0] or np.any(weights[block] != 0.0):
+            families.append(family)
+            kept.append(weights[block])
+            names += list(trained.names[block])
+    others = [name for name in (*problem.columns, *problem.sensitive) if name not in features.encoding.names]
+    model = SearchModel(
+        features.encoding,
+        families,
+        tuple(names),
+        np.concatenate(kept),
+        float(found.combinations.intercept[found.chosen]),
+        threshold,
+        classes,
+        tuple(dict.fromkeys(others)),
+    )
+    seed = int(problem.plan.settings["seed"])
+    some = np.sort(np.random.default_rng(seed).permutation(len(features.others))[:_IMPORTANCE_ROWS])
+    model.importance = importance_of(model, features.others[some], random_state=seed)
+    return model

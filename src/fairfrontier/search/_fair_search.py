@@ -1,0 +1,286 @@
+"""`FairSearch`: from a table to a model that is shown to be a less discriminatory alternative, or to none."""
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
+
+from fairfrontier import _validation as validate
+from fairfrontier._extras import require
+from fairfrontier._validation import FloatArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.metrics._contrasts import named_measure
+from fairfrontier.search._conclusion import Conclusion, conclude, make_model
+from fairfrontier.search._growth import sufficiency
+from fairfrontier.search._plan import write_plan
+from fairfrontier.search._problem import prepare
+from fairfrontier.search._result import Candidate
+from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
+from fairfrontier.search._stacking import Requirement
+from fairfrontier.search._steps import schedule
+from fairfrontier.search._store import StepStore
+from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
+
+Progress = Callable[[str, float], None]
+
+
+class FairSearch(ClassifierMixin, BaseEstimator):
+    """Search for a model that is as accurate as a baseline and less disparate, and say whether it was found.
+
+    Parameters
+    ----------
+    fairness : str, default="demographic_parity"
+        The measure, of differences or of quotients of rates; see `tradeoff_points`.
+    min_fairness, min_ratio : float, optional
+        What the model must reach: fairness, or the quotient of the lowest and the highest rate. Neither: the fairest
+        candidate that is likely to be shown an alternative.
+    margin : float, default=0.005
+        How much lower than the baseline's the accuracy may be.
+    confidence : float, default=0.95
+        Of the verdict, and of the promise of what is required.
+    time : float, optional
+        Seconds that the search may take, about. None: no limit but `max_steps`.
+    max_steps : int, default=13
+        Steps of training. The result depends on the seed and the number of steps alone.
+    sensitive_mode : {"separate", "intersectional"}
+        With several attributes.
+    use_sensitive : bool, default=False
+        Whether columns of X that are the attribute may be features.
+    drop, keep : sequence of str
+        Columns of X that are no features; columns that are features though they look like the label or an identifier.
+    threshold : float, default=0.5
+        A score above it is the positive class.
+    n_jobs : int, optional
+        Threads of tree families.
+    random_state : int, default=0
+        Seed of everything.
+    folder : path-like, optional
+        Where the plan, each step and the evidence are written; a killed search goes on from there.
+    progress : callable, optional
+        Called with what is done and the share that is done.
+
+    Attributes
+    ----------
+    model_ : SearchModel
+        The chosen model; it takes raw rows and needs no attribute.
+    verdict_ : {"alternative", "none", "cannot tell"}
+        Whether `model_` is an alternative to the baseline.
+    candidates_ : tuple of Candidate
+        Every candidate with its figures on rows that nothing has seen, and its verdict.
+    delivered_ : Bunch
+        `fairness`, `ratio` and `accuracy` of `model_` on those rows.
+    promised_ : dict or None
+        What was promised, with `confidence`; None: nothing was asked for, or it could not be promised.
+    columns_ : tuple of ColumnReport
+        What each column of X is.
+    proxies_ : dict of str to float
+        How well all features together predict each attribute (AUC on other rows).
+    checkpoints_, sufficiency_ : tuple of Checkpoint, Sufficiency or None
+        How the frontier grew, and what more search could gain.
+    plan_ : Plan
+        What was fixed before anything was looked at.
+    evidence_ : Evidence
+        The decisions that all verdicts rest on.
+    stopped_ : str
+        Why the search stopped.
+    classes_ : ndarray of shape (2,)
+        The two labels.
+
+    Notes
+    -----
+    Rows are split into four parts: models are trained on one, stacked on the second, chosen on the third and tested on
+    the fourth. See `fairfrontier.search._verdict` for the tests.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairfrontier import FairSearch
+    >>> rng = np.random.default_rng(0)
+    >>> sex = rng.choice(["f", "m"], 1200)
+    >>> skill, luck = rng.normal(size=(2, 1200))
+    >>> height = 2.0 * (sex == "m") + rng.normal(size=1200)
+    >>> y = skill + 0.2 * luck > 0
+    >>> in_use = 1 / (1 + np.exp(-skill - height + 1))
+    >>> search = FairSearch(max_steps=3).fit(
+    ...     {"skill": skill, "height": height}, y, sensitive_features={"sex": sex}, baseline=in_use
+    ... )
+    >>> search.verdict_, search.delivered_.accuracy > np.mean((in_use > 0.5) == y)
+    ('alternative', True)
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True, "baseline": False}
+
+    def __init__(
+        self,
+        *,
+        fairness: str = "demographic_parity",
+        min_fairness: float | None = None,
+        min_ratio: float | None = None,
+        margin: float = 0.005,
+        confidence: float = 0.95,
+        time: float | None = None,
+        max_steps: int = 13,
+        sensitive_mode: str = "separate",
+        use_sensitive: bool = False,
+        drop: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        threshold: float = 0.5,
+        n_jobs: int | None = None,
+        random_state: int = 0,
+        folder: Any = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.fairness = fairness
+        self.min_fairness = min_fairness
+        self.min_ratio = min_ratio
+        self.margin = margin
+        self.confidence = confidence
+        self.time = time
+        self.max_steps = max_steps
+        self.sensitive_mode = sensitive_mode
+        self.use_sensitive = use_sensitive
+        self.drop = drop
+        self.keep = keep
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.folder = folder
+        self.progress = progress
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, baseline: Any = None) -> Self:
+        """Search.
+
+        Parameters
+        ----------
+        X : dataframe, dict of columns, or array-like of shape (n, p)
+            Raw features: numbers, categories, dates, with missing values.
+        y : array-like of shape (n,)
+            The label, with two values; the second in sorted order is positive.
+        sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
+            The sensitive attributes. Columns of X with their names are no features unless `use_sensitive`.
+        baseline : array-like of shape (n,), optional
+            The model in use: scores in [0, 1], or decisions in the words of `y`. None: the most accurate stack of the
+            search itself.
+
+        Returns
+        -------
+        self
+        """
+        started, seed = clock.monotonic(), int(self.random_state)
+        settings = self._checked_settings()
+        problem = prepare(X, y, sensitive_features, baseline, settings, threshold=self.threshold)
+        self.plan_, self.classes_ = problem.plan, np.array(problem.classes)
+        folder = None if self.folder is None else Path(self.folder)
+        if folder is not None:
+            write_plan(problem.plan, folder / "plan.json")
+        store = StepStore(None if folder is None else folder / "steps", problem.plan.hash)
+        say = self.progress or (lambda what, share: None)
+        say("looking at the columns", 0.0)
+        self.columns_ = screen(
+            problem.columns,
+            problem.y,
+            problem.attributes,
+            problem.rows("train"),
+            drop=self.drop,
+            keep=self.keep,
+            use_sensitive=self.use_sensitive,
+        )
+        used = {report.name: problem.columns[report.name] for report in self.columns_ if report.used}
+        features = encode(problem, used, fairness=self.fairness, sensitive_mode=self.sensitive_mode, n_jobs=self.n_jobs)
+        stacking = {
+            "fairness": self.fairness,
+            "sensitive_mode": self.sensitive_mode,
+            "threshold": self.threshold,
+            "random_state": seed,
+        }
+        budget = None if self.time is None else TRAINING_SHARE * self.time - (clock.monotonic() - started)
+        steps = schedule(int(self.max_steps), seed)
+        trained = take_steps(steps, problem, features, store, stacking, budget=budget, say=say)
+        self.checkpoints_, self.sufficiency_ = trained.checkpoints, sufficiency(trained.checkpoints)
+        self.stopped_, self.steps_ = trained.stopped, tuple((step.name, store.seconds(step)) for step in trained.done)
+        say("testing on rows that nothing has seen", (len(steps) + 1) / (len(steps) + 2))
+        asked = Requirement(self.min_fairness, self.min_ratio, float(self.confidence))
+        found = conclude(problem, trained, asked, stacking, margin=float(self.margin))
+        self._keep(found)
+        rows = features.training.matrix[:PROXY_ROWS]
+        self.proxies_ = {
+            name: joint_auc(rows, validate.attributes({name: values[: len(rows)]}, len(rows))[0], random_state=seed)
+            for name, values in features.training.sensitive.items()
+        }
+        self.model_ = make_model(problem, features, found, trained, store, self.classes_, float(self.threshold))
+        return self
+
+    def _keep(self, found: Conclusion) -> None:
+        """Keep what a search found."""
+        judged = found.evidence.judge()
+        self.evidence_, self.requirement_ = found.evidence, found.requirement
+        self.baseline_name_, self.stability_ = found.baseline_name, found.stability
+        self.candidates_: tuple[Candidate, ...] = judged.candidates
+        self.verdict_, self.chosen_ = judged.verdict, judged.candidates[judged.chosen]
+        self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
+        self.promised_ = found.requirement.promised
+
+    def _checked_settings(self) -> dict[str, Any]:
+        """Return what the plan says about the search."""
+        if named_measure(self.fairness).comparison not in ("difference", "ratio"):
+            raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {self.fairness!r}")
+        validate.one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
+        validate.number(self.margin, parameter="margin", low=0.0, high=1.0)
+        validate.number(self.confidence, parameter="confidence", low=0.5, high=1.0, strict=True)
+        validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
+        validate.whole_number(self.max_steps, parameter="max_steps", low=LEAST_STEPS, high=1000)
+        validate.whole_number(self.random_state, parameter="random_state", low=0, high=2**32 - 1)
+        for name in ("min_fairness", "min_ratio"):
+            if getattr(self, name) is not None:
+                validate.number(getattr(self, name), parameter=name, low=0.0, high=1.0)
+        if self.min_ratio is not None and self.fairness not in ("demographic_parity", "impact_ratio"):
+            raise InvalidInputError(f"min_ratio is for fairness='demographic_parity'; got {self.fairness!r}")
+        if self.time is not None:
+            validate.number(self.time, parameter="time", low=0.0, strict=True)
+        names = ("fairness", "min_fairness", "min_ratio", "margin", "confidence", "max_steps", "time")
+        return {
+            **{name: getattr(self, name) for name in (*names, "sensitive_mode", "use_sensitive", "threshold")},
+            "drop": list(self.drop),
+            "keep": list(self.keep),
+            "seed": int(self.random_state),
+        }
+
+    def scores(self, X: Any) -> FloatArray:
+        """Return the score (n,) of each raw row."""
+        check_is_fitted(self, "model_")
+        return self.model_.scores(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the decisions (n,) of the chosen model for raw rows."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict(X)
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the clipped scores (n, 2) of the chosen model for raw rows."""
+        check_is_fitted(self, "model_")
+        return self.model_.predict_proba(X)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return the score of the chosen model minus the threshold, shape (n,)."""
+        check_is_fitted(self, "model_")
+        return self.model_.decision_function(X)
+
+    def to_frame(self) -> Any:
+        """Return the candidates as a pandas dataframe, one row per candidate."""
+        check_is_fitted(self, "model_")
+        pandas = require("pandas", extra="pandas", purpose="to_frame")
+        return pandas.DataFrame([asdict(one) for one in self.candidates_])

@@ -1,0 +1,140 @@
+"""The plan: which rows serve for what, and what will be tested; written and hashed before anything is looked at."""
+
+import datetime
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier._disk import write_atomically
+from fairfrontier._validation import Attribute, IntArray
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.search._table import Columns
+
+PARTS = ("train", "stack", "calibrate", "report")
+# Shares of the rows. The tests on the report rows are what few rows hurt most; models learn from fewer.
+SHARES = (0.4, 0.2, 0.15, 0.25)
+# The fewest rows of a group in the smallest part.
+_LEAST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a search will do.
+
+    Attributes
+    ----------
+    data : str
+        Hash of the rows.
+    rows : dict of str to int
+        The number of rows of each part.
+    columns : list of str
+        All columns of the table.
+    groups : dict of str to dict of str to int
+        The rows of each group of each attribute.
+    settings : dict
+        Measure, requirement, margin, confidence, seed, budget.
+    version : str
+        Of this package.
+    """
+
+    data: str
+    rows: dict[str, int]
+    columns: list[str]
+    groups: dict[str, dict[str, int]]
+    settings: dict[str, Any]
+    version: str
+
+    @property
+    def hash(self) -> str:
+        """Return the hash of all that the plan says."""
+        return digest(asdict(self))
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    """Write a plan with its hash and the time; a plan that is there already must be the same.
+
+    Raises
+    ------
+    InvalidInputError
+        If the file holds another plan: what was fixed before looking is not changed afterwards.
+    """
+    content = asdict(plan)
+    if path.is_file():
+        try:
+            before = json.loads(path.read_text(encoding="utf-8", errors="surrogatepass"))
+        except ValueError:
+            before = {}
+        if before.get("hash") == plan.hash:
+            return
+        old, new = ({**one, **one.get("settings", {})} for one in (before, content))
+        other = next((name for name in new if name != "settings" and old.get(name) != new[name]), "version")
+        raise InvalidInputError(
+            f"folder must hold no other plan; {str(path)!r} has another {other}: choose another folder, or start anew "
+            "with --force"
+        )
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+    text = json.dumps({**content, "hash": plan.hash, "created": created}, indent=2, ensure_ascii=False, allow_nan=False)
+    write_atomically(path, (text + "\n").encode("utf-8", errors="surrogatepass"))
+
+
+def digest(content: Any) -> str:
+    """Return the SHA-256 of a JSON value, whatever the order of its keys.
+
+    Examples
+    --------
+    >>> digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
+    True
+    """
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()
+
+
+def hash_rows(columns: Columns, others: Mapping[str, NDArray[Any]]) -> str:
+    """Return the SHA-256 of a table's values, in order."""
+    total = hashlib.sha256()
+    for name, values in {**columns, **others}.items():
+        total.update(repr(name).encode("utf-8", errors="surrogatepass"))
+        if values.dtype.kind == "O":
+            total.update("\x00".join(map(repr, values.tolist())).encode("utf-8", errors="surrogatepass"))
+        else:
+            total.update(np.ascontiguousarray(values).tobytes())
+    return total.hexdigest()
+
+
+def split_rows(y: NDArray[np.bool_], attributes: Sequence[Attribute], seed: int) -> IntArray:
+    """Return the part (an index of `PARTS`) of each row, in the same shares of every combination of label and groups.
+
+    Raises
+    ------
+    GroupError
+        If a group has too few rows for four parts.
+    """
+    for attribute in attributes:
+        rows = np.bincount(attribute.codes, minlength=len(attribute.values))
+        needed = int(np.ceil(_LEAST_ROWS / min(SHARES)))
+        if rows.min() < needed:
+            raise GroupError(
+                f"sensitive_features[{attribute.name!r}] must have at least {needed} rows of each group, for training, "
+                f"stacking, calibration and the final figures; got {rows.min()} of "
+                f"{attribute.values[int(rows.argmin())]!r}: merge small groups"
+            )
+    stratum = y.astype(np.intp)
+    for attribute in attributes:
+        stratum = np.unique(stratum * len(attribute.values) + attribute.codes, return_inverse=True)[1]
+    rng = np.random.default_rng(seed)
+    draw = rng.random(len(y))
+    order = np.lexsort((draw, stratum))
+    starts = np.searchsorted(stratum[order], np.arange(stratum.max() + 1))
+    size = np.bincount(stratum)
+    # Rows of a stratum at equal distances from 0 to 1, moved by a random part of a distance: shares come out right on
+    # average in the smallest strata, too.
+    place = (np.arange(len(y)) - starts[stratum[order]] + rng.random(len(size))[stratum[order]]) / size[stratum[order]]
+    parts = np.empty(len(y), dtype=np.intp)
+    parts[order] = np.searchsorted(np.cumsum(SHARES)[:-1], place % 1.0, side="right")
+    return parts

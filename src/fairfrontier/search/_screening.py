@@ -1,0 +1,196 @@
+"""Which columns may be features: identifiers, constants, copies of the label and of the attribute are named."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+
+from fairfrontier._validation import Attribute, FloatArray, IntArray
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.search._table import CATEGORY, DATE, Columns, day_numbers, kind_of, missing_in
+
+# A column that alone predicts the label so well is the label in other words; one above the second is worth a question.
+LEAK_AUC, SUSPICIOUS_AUC = 0.99, 0.95
+# A column that alone gives the attribute away so well is the attribute in other words.
+COPY_AUC = 0.995
+# Rows that are looked at to judge a column, and all features together.
+_ROWS, PROXY_ROWS = 10_000, 20_000
+_BINS = 64
+_IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|nr|number)($|[_\W\d])|_id$", re.I)
+
+
+@dataclass(frozen=True)
+class ColumnReport:
+    """What is known about one column.
+
+    Attributes
+    ----------
+    name, kind : str
+        The column, and what it holds: numbers, categories or dates.
+    used : bool
+        Whether it is a feature.
+    reason : str
+        Why it is none, or what there is to know about it.
+    n_missing, n_distinct : int
+        Rows without a value, and distinct values.
+    label_auc : float
+        How well it alone predicts the label on other rows: 0.5 not at all, 1 perfectly.
+    group_auc : float
+        How well it alone predicts the sensitive attributes: the largest over groups.
+    """
+
+    name: str
+    kind: str
+    used: bool
+    reason: str
+    n_missing: int
+    n_distinct: int
+    label_auc: float
+    group_auc: float
+
+
+def screen(
+    columns: Columns,
+    y: NDArray[np.bool_],
+    attributes: Sequence[Attribute],
+    train: IntArray,
+    *,
+    drop: Collection[str] = (),
+    keep: Collection[str] = (),
+    use_sensitive: bool = False,
+) -> tuple[ColumnReport, ...]:
+    """Return a report on each column; refuse one that is the label in other words.
+
+    Parameters
+    ----------
+    columns : dict of str to ndarray
+        The typed columns.
+    y : ndarray of shape (n,), bool
+        The label.
+    attributes : sequence of Attribute
+        The sensitive attributes; a column of the same name is no feature unless `use_sensitive`.
+    train : ndarray of int
+        Rows that may be looked at together with their labels and groups.
+    drop, keep : collection of str
+        Columns that are no features, and columns that are whatever they look like.
+    use_sensitive : bool
+        Whether the attributes' own columns may be features.
+    """
+    for option, names in (("drop", drop), ("keep", keep)):
+        unknown = [name for name in names if name not in columns]
+        if unknown:
+            raise InvalidInputError(f"{option} must name columns of X; got {unknown[0]!r}, which is none")
+    sensitive = {attribute.name for attribute in attributes}
+    some = train[:_ROWS]
+    halves = np.arange(len(some)) % 2 == 0
+    groups = [attribute.codes[some] == code for attribute in attributes for code in range(len(attribute.values))]
+    reports = []
+    for name, values in columns.items():
+        codes = _binned(values[some])
+        label_auc = _single_auc(codes, y[some], halves)
+        group_auc = max((_single_auc(codes, group, halves) for group in groups), default=0.5)
+        n_missing, n_distinct = int(missing_in(values).sum()), _n_distinct(values)
+        known = len(values) - n_missing
+        used, reason = True, ""
+        if name in drop:
+            used, reason = False, "left out as asked"
+        elif n_distinct + (n_missing > 0) <= 1:
+            used, reason = False, "constant: the same value in every row"
+        elif name in keep:
+            reason = "kept as asked"
+        elif name in sensitive:
+            used, reason = use_sensitive, "the sensitive attribute"
+        elif _is_identifier(name, values, n_distinct, known):
+            used, reason = False, "an identifier: (nearly) every row has a value of its own"
+        elif label_auc >= LEAK_AUC:
+            raise InvalidInputError(
+                f"column {name!r} gives the label away (alone it predicts the label with AUC {label_auc:.3f}): is it "
+                f"known before the outcome is? If not, leave it out (drop, --drop {name!r}); if so, say so (keep, "
+                f"--keep {name!r})"
+            )
+        elif group_auc >= COPY_AUC:
+            used, reason = False, f"a copy of the sensitive attribute (AUC {group_auc:.3f})"
+        elif label_auc >= SUSPICIOUS_AUC:
+            reason = f"predicts the label very well alone (AUC {label_auc:.3f}): is it known before the outcome?"
+        elif kind_of(values) == CATEGORY and n_distinct > _BINS:
+            reason = f"{n_distinct:,} categories: the rare ones are taken together"
+        reports.append(ColumnReport(name, kind_of(values), used, reason, n_missing, n_distinct, label_auc, group_auc))
+    if not any(report.used for report in reports):
+        reasons = "; ".join(f"{report.name!r}: {report.reason}" for report in reports[:5])
+        raise InvalidInputError(f"X must have at least one column that may be a feature; got {reasons}")
+    return tuple(reports)
+
+
+def joint_auc(matrix: FloatArray, attribute: Attribute, *, random_state: int) -> float:
+    """Return how well all features together predict an attribute on other rows: the mean AUC of its groups.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, q)
+        Encoded features.
+    attribute : Attribute
+        The groups of the same rows.
+    random_state : int
+        Seed of the folds.
+    """
+    if np.bincount(attribute.codes, minlength=len(attribute.values)).min() < 3:
+        return float("nan")
+    model: Any = HistGradientBoostingClassifier(
+        max_iter=40, learning_rate=0.2, max_leaf_nodes=15, early_stopping=False, random_state=random_state
+    )
+    folds = StratifiedKFold(3, shuffle=True, random_state=random_state)
+    scores = cross_val_predict(model, matrix, attribute.codes, cv=folds, method="predict_proba")
+    areas = [roc_auc_score(attribute.codes == code, scores[:, code]) for code in range(len(attribute.values))]
+    return float(np.mean(areas))
+
+
+def _n_distinct(values: NDArray[Any]) -> int:
+    known = values[~missing_in(values)]
+    return len(set(known.tolist())) if known.dtype.kind == "O" else len(np.unique(known))
+
+
+def _is_identifier(name: str, values: NDArray[Any], n_distinct: int, known: int) -> bool:
+    """Tell whether a column numbers or names the rows."""
+    if known < 20 or n_distinct < 0.95 * known:
+        return False
+    kind = kind_of(values)
+    if kind == CATEGORY:
+        return True
+    if kind == DATE:
+        return False
+    numbers = values[~np.isnan(values)]
+    whole = bool((numbers == np.floor(numbers)).all())
+    consecutive = whole and numbers.max() - numbers.min() < 1.05 * known
+    return n_distinct == known and (consecutive or (whole and _IDENTIFIER.search(name) is not None))
+
+
+def _binned(values: NDArray[Any]) -> IntArray:
+    """Return a column as codes: its categories, or bins of equal size; what is missing is a code of its own."""
+    missing = missing_in(values)
+    if kind_of(values) == CATEGORY:
+        return np.unique(np.where(missing, "", values).astype(str), return_inverse=True)[1] + missing
+    numbers = day_numbers(values) if kind_of(values) == DATE else values
+    distinct = np.unique(numbers[~missing])
+    if len(distinct) > _BINS:
+        distinct = np.unique(np.quantile(numbers[~missing], np.linspace(0.0, 1.0, _BINS + 1)[1:]))
+    return np.where(missing, len(distinct) + 1, np.searchsorted(distinct, numbers)).astype(np.intp)
+
+
+def _single_auc(codes: IntArray, target: NDArray[np.bool_], halves: NDArray[np.bool_]) -> float:
+    """Return the AUC of each code's share of the target, learned on one half of the rows and tried on the other."""
+    areas = []
+    for fit in (halves, ~halves):
+        test = ~fit
+        if target[test].all() or not target[test].any():
+            return 0.5
+        size = int(codes.max(initial=0)) + 1
+        rows, hits = np.bincount(codes[fit], minlength=size), np.bincount(codes[fit & target], minlength=size)
+        share = (hits + target[fit].mean()) / (rows + 1.0)
+        areas.append(roc_auc_score(target[test], share[codes[test]]))
+    return float(np.mean(areas))

@@ -1,0 +1,211 @@
+"""The steps of a search: each trains one family of models, always the same one for the same seed."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.learners import MinipatchTrees, ModelFamily, fit_group_models, fit_models
+
+# Families whose members are models that somebody could deploy alone.
+ALONE = ("linear", "boosting", "forest")
+# The first steps, one of each family, and what follows them again and again.
+_FIRST = ("linear", "boosting", "group", "forest", "minipatch")
+_AGAIN = ("boosting", "minipatch", "forest", "kernel")
+# Rows that a family learns from at the most: beyond them only the time grows.
+_MOST_ROWS = {"linear": 200_000, "kernel": 50_000, "forest": 100_000, "minipatch": 100_000, "group": 200_000}
+_PATCH_ROWS, _PATCH_TREES = 2_000, 100
+# Seconds per row, encoded column and step, and per step; measured on one core.
+_SECONDS = {"linear": 2e-7, "boosting": 1.5e-6, "group": 1.6e-6, "forest": 1.4e-6, "minipatch": 1e-7, "kernel": 4e-7}
+_SECONDS_PER_STEP = 0.3
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step.
+
+    Attributes
+    ----------
+    name : str
+        Its name, such as ``boosting-03``.
+    kind : str
+        What it trains.
+    number : int
+        Its number among the steps of its kind.
+    seed : int
+        Of its random numbers.
+    """
+
+    name: str
+    kind: str
+    number: int
+    seed: int
+
+    def seconds(self, n_rows: int, n_columns: int) -> float:
+        """Return about how long it takes with so many rows and encoded columns."""
+        return _SECONDS_PER_STEP + _SECONDS[self.kind] * min(n_rows, _MOST_ROWS.get(self.kind, n_rows)) * n_columns
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What the steps learn from.
+
+    Attributes
+    ----------
+    matrix : ndarray of shape (n, q)
+        Encoded features.
+    y : ndarray of shape (n,), bool
+        The label.
+    sensitive : dict of str to ndarray
+        The attributes.
+    fairness, sensitive_mode : str
+        The measure.
+    n_jobs : int or None
+        Threads of tree families; the result does not depend on them.
+    """
+
+    matrix: FloatArray
+    y: NDArray[np.bool_]
+    sensitive: dict[str, NDArray[Any]]
+    fairness: str
+    sensitive_mode: str
+    n_jobs: int | None
+
+    def capped(self, kind: str, seed: int) -> "Training":
+        """Return the rows for a kind of model: all, or as many as it can use."""
+        most = _MOST_ROWS.get(kind, len(self.y))
+        if len(self.y) <= most:
+            return self
+        rows = np.sort(np.random.default_rng(seed).choice(len(self.y), most, replace=False))
+        sensitive = {name: values[rows] for name, values in self.sensitive.items()}
+        return Training(self.matrix[rows], self.y[rows], sensitive, self.fairness, self.sensitive_mode, self.n_jobs)
+
+
+def schedule(n_steps: int, seed: int) -> list[Step]:
+    """Return the first `n_steps` steps.
+
+    Examples
+    --------
+    >>> [step.name for step in schedule(7, seed=0)]
+    ['linear-0', 'boosting-0', 'group-0', 'forest-0', 'minipatch-0', 'boosting-1', 'minipatch-1']
+    """
+    kinds = [_FIRST[i] if i < len(_FIRST) else _AGAIN[(i - len(_FIRST)) % len(_AGAIN)] for i in range(n_steps)]
+    seeds = np.random.SeedSequence(seed).generate_state(max(n_steps, 1)) >> 1
+    numbers = [kinds[:i].count(kind) for i, kind in enumerate(kinds)]
+    return [
+        Step(f"{kind}-{number}", kind, number, int(one))
+        for kind, number, one in zip(kinds, numbers, seeds, strict=True)
+    ]
+
+
+def train(step: Step, training: Training) -> ModelFamily:
+    """Return the fitted family of a step."""
+    return _TRAINERS[step.kind](step, training.capped(step.kind, step.seed))
+
+
+def _linear(step: Step, training: Training) -> ModelFamily:
+    models = {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression(C=1.0, max_iter=500)),
+        "sparse": make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500)),
+    }
+    return _fitted("linear", models, training)
+
+
+def _kernel(step: Step, training: Training) -> ModelFamily:
+    rng = np.random.default_rng(step.seed)
+    model = make_pipeline(
+        StandardScaler(),
+        Nystroem(
+            gamma=float(10.0 ** rng.uniform(-2.5, -1.0)) * 10.0 / training.matrix.shape[1],
+            n_components=min(150, len(training.y)),
+            random_state=step.seed,
+        ),
+        LogisticRegression(max_iter=500),
+    )
+    return _fitted("linear", {f"kernel_{step.number}": model}, training)
+
+
+def _boosting(step: Step, training: Training) -> ModelFamily:
+    settings: dict[str, Any] = {"learning_rate": 0.1, "max_leaf_nodes": 15, "max_iter": 150, "min_samples_leaf": 20}
+    if step.number > 0:
+        rng = np.random.default_rng(step.seed)
+        rate = float(10.0 ** rng.uniform(-1.4, -0.7))
+        settings = {
+            "learning_rate": rate,
+            "max_leaf_nodes": int(rng.choice([7, 15, 31])),
+            "max_iter": int(np.clip(12.0 / rate, 60, 250)),
+            "min_samples_leaf": int(rng.choice([10, 20, 50])),
+            "max_features": float(rng.choice([0.3, 0.6, 1.0])),
+            "l2_regularization": float(rng.choice([0.0, 1.0, 10.0])),
+        }
+    model = HistGradientBoostingClassifier(**settings, early_stopping=False, random_state=step.seed)
+    return _fitted("boosting", {f"trees_{step.number}": model}, training)
+
+
+def _forest(step: Step, training: Training) -> ModelFamily:
+    kind = RandomForestClassifier if step.number % 2 == 0 else ExtraTreesClassifier
+    model = kind(
+        60,
+        min_samples_leaf=4 + 4 * (step.number // 2),
+        max_features=0.3,
+        n_jobs=training.n_jobs,
+        random_state=step.seed,
+    )
+    return _fitted("forest", {f"{'random' if step.number % 2 == 0 else 'extra'}_{step.number}": model}, training)
+
+
+def _minipatch(step: Step, training: Training) -> ModelFamily:
+    trees = MinipatchTrees(
+        n_estimators=_PATCH_TREES,
+        max_samples=min(_PATCH_ROWS, max(2, len(training.y) // 2)),
+        max_features=min(10, training.matrix.shape[1]) if training.matrix.shape[1] > 1 else 1.0,
+        n_jobs=training.n_jobs,
+        random_state=step.seed,
+    )
+    return trees.fit(training.matrix, training.y)
+
+
+def _group(step: Step, training: Training) -> ModelFamily:
+    return fit_group_models(
+        training.matrix,
+        training.sensitive,
+        y=training.y,
+        fairness=training.fairness,
+        sensitive_mode=training.sensitive_mode,
+        random_state=step.seed,
+    )
+
+
+def _fitted(family: str, models: dict[str, Any], training: Training) -> ModelFamily:
+    pairs = [(f"{family}/{name}", model) for name, model in models.items()]
+    return fit_models(pairs, training.matrix, training.y)
+
+
+_TRAINERS: dict[str, Callable[[Step, Training], ModelFamily]] = {
+    "linear": _linear,
+    "kernel": _kernel,
+    "boosting": _boosting,
+    "forest": _forest,
+    "minipatch": _minipatch,
+    "group": _group,
+}
+
+
+def column_names(step: Step, family: ModelFamily) -> tuple[str, ...]:
+    """Return the names of a step's models, distinct over all steps: ``family/…``."""
+    if step.kind != "minipatch":
+        return tuple(family.names)
+    return tuple(name.replace("/", f"/{step.number}_") for name in family.names)
+
+
+def estimate(steps: Sequence[Step], n_rows: int, n_columns: int) -> float:
+    """Return about how many seconds the steps take."""
+    return sum(step.seconds(n_rows, n_columns) for step in steps)

@@ -1,0 +1,194 @@
+"""Take the steps of a search within its time, look at the frontier now and then, and stop when more cannot help."""
+
+import time as clock
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairfrontier._validation import FloatArray
+from fairfrontier.optimize import FairStacksClassifier
+from fairfrontier.search._encoding import TableEncoding
+from fairfrontier.search._growth import Checkpoint, sufficiency
+from fairfrontier.search._plan import PARTS
+from fairfrontier.search._problem import Problem
+from fairfrontier.search._stacking import EvaluationRows, cross_validated_fauc, fit_stack
+from fairfrontier.search._steps import Step, Training, column_names, estimate, train
+from fairfrontier.search._store import StepResult, StepStore
+
+# A search takes no fewer steps: the stack needs accurate models and models of the attribute.
+LEAST_STEPS = 3
+# The share of the time that training may take; the rest is for stacks, tests and the dossier.
+TRAINING_SHARE = 0.7
+# Steps after which the frontier is looked at.
+_CHECKPOINTS = (2, 3, 5)
+# A whole search takes about so many times what its steps take.
+_LONGER = 1.8
+_CHECK_EVERY = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Encoded rows.
+
+    Attributes
+    ----------
+    encoding : TableEncoding
+        Learned from the training rows.
+    training : Training
+        What the steps learn from.
+    others : ndarray of shape (m, q)
+        The encoded rows of all other parts, in the order of the table.
+    """
+
+    encoding: TableEncoding
+    training: Training
+    others: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """The steps that were taken.
+
+    Attributes
+    ----------
+    done : tuple of Step
+        The steps.
+    names : tuple of str
+        All base models.
+    parts : dict of str to EvaluationRows
+        Their scores on the rows of each part but the training rows.
+    stack : FairStacksClassifier
+        The path of fair stacks of all of them.
+    checkpoints : tuple of Checkpoint
+        How the frontier grew.
+    stopped : str
+        Why no further step was taken.
+    """
+
+    done: tuple[Step, ...]
+    names: tuple[str, ...]
+    parts: dict[str, EvaluationRows]
+    stack: FairStacksClassifier
+    checkpoints: tuple[Checkpoint, ...]
+    stopped: str
+
+
+def encode(
+    problem: Problem, used: dict[str, NDArray[Any]], *, fairness: str, sensitive_mode: str, n_jobs: int | None
+) -> Features:
+    """Learn the encoding of the used columns from the training rows, and encode all rows."""
+    rows = problem.rows("train")
+    encoding = TableEncoding().fit({name: values[rows] for name, values in used.items()})
+    needed = {name: used[name] for name in encoding.names}
+    others = np.flatnonzero(problem.parts != PARTS.index("train"))
+    training = Training(
+        encoding.transform({name: values[rows] for name, values in needed.items()}),
+        problem.y[rows],
+        problem.groups_of(rows),
+        fairness,
+        sensitive_mode,
+        n_jobs,
+    )
+    return Features(encoding, training, encoding.transform({name: values[others] for name, values in needed.items()}))
+
+
+def take_steps(
+    steps: Sequence[Step],
+    problem: Problem,
+    features: Features,
+    store: StepStore,
+    stacking: dict[str, Any],
+    *,
+    budget: float | None,
+    say: Callable[[str, float], None],
+) -> Trained:
+    """Take the steps one after the other; those in the store are not taken again.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        What to train, in order.
+    problem, features : Problem, Features
+        The rows.
+    store : StepStore
+        Where finished steps are.
+    stacking : dict
+        Settings of the stacks.
+    budget : float, optional
+        Seconds for all steps; None: no limit.
+    say : callable
+        Is told what is done, and which share is.
+    """
+    done: list[Step] = []
+    checkpoints: list[Checkpoint] = []
+    stopped, shape = "all steps done", features.training.matrix.shape
+    stack: FairStacksClassifier | None = None
+    say(f"up to {len(steps)} steps, about {_LONGER * estimate(steps, *shape):.0f} seconds", 0.0)
+    try:
+        for step in steps:
+            spent = sum(store.seconds(one) for one in done)
+            pace = max(1.0, spent / estimate(done, *shape)) if done else 1.0
+            late = budget is not None and spent + pace * step.seconds(*shape) > budget
+            if late and len(done) >= LEAST_STEPS:
+                stopped = "the time is over"
+                break
+            say(f"training {step.name}", len(done) / (len(steps) + 2))
+            if store.get(step) is None:
+                _take(step, features, store)
+            done.append(step)
+            if _is_checkpoint(len(done)):
+                stack, looked = _look(done, problem, store, stacking)
+                checkpoints.append(looked)
+                found = sufficiency(checkpoints)
+                if found is not None and found.enough:
+                    stopped = "more search gains too little"
+                    break
+    except KeyboardInterrupt:
+        if len(done) < LEAST_STEPS:
+            raise
+        stopped = "interrupted"
+    say("stacking", len(steps) / (len(steps) + 2))
+    if stack is None or checkpoints[-1].steps != len(done):
+        stack, looked = _look(done, problem, store, stacking)
+        checkpoints.append(looked)
+    names, scores = _gathered(done, store)
+    parts = {part: _part(problem, scores, part) for part in PARTS[1:]}
+    return Trained(tuple(done), names, parts, stack, tuple(checkpoints), stopped)
+
+
+def _is_checkpoint(n_done: int) -> bool:
+    last = _CHECKPOINTS[-1]
+    return n_done in _CHECKPOINTS or (n_done > last and (n_done - last) % _CHECK_EVERY == 0)
+
+
+def _take(step: Step, features: Features, store: StepStore) -> None:
+    begun = clock.monotonic()
+    family = train(step, features.training)
+    scores = np.asarray(family.predict_matrix(features.others), dtype=np.float32)
+    store.put(step, family, StepResult(column_names(step, family), scores, clock.monotonic() - begun))
+
+
+def _look(
+    done: Sequence[Step], problem: Problem, store: StepStore, stacking: dict[str, Any]
+) -> tuple[FairStacksClassifier, Checkpoint]:
+    """Stack the models of the finished steps."""
+    names, scores = _gathered(done, store)
+    stack = fit_stack(_part(problem, scores, "stack"), names, stacking)
+    return stack, Checkpoint(len(done), len(names), cross_validated_fauc(stack))
+
+
+def _part(problem: Problem, scores: FloatArray, part: str) -> EvaluationRows:
+    others = np.flatnonzero(problem.parts != PARTS.index("train"))
+    inside = problem.parts[others] == PARTS.index(part)
+    rows = others[inside]
+    return EvaluationRows(scores[inside], problem.y[rows], problem.groups_of(rows))
+
+
+def _gathered(done: Sequence[Step], store: StepStore) -> tuple[tuple[str, ...], FloatArray]:
+    """Return the names and the scores of all models of finished steps."""
+    results = [result for step in done if (result := store.get(step)) is not None]
+    names = tuple(name for result in results for name in result.names)
+    return names, np.column_stack([result.scores for result in results]).astype(np.float64)

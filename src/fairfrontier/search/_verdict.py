@@ -1,0 +1,342 @@
+"""Is a candidate an alternative? Paired tests on rows that nothing has seen, in an order that other rows fixed.
+
+A candidate is an *alternative* to the baseline if its accuracy is lower by less than the margin **and** its disparity
+is smaller. Both must be shown, so that the test of both at level α has level α (an intersection-union test; Berger
+1982). The disparity is a largest gap |r_i − r_j| over pairs of row sets: it is shown to be smaller than the baseline's
+by showing that the signed gap of *every* pair, in both directions, is smaller than the gap of the one pair that was the
+baseline's largest on other rows. That pair's gap is never above the baseline's disparity, so again each test may have
+the full level.
+
+Candidates are tested one after the other until one fails (Maurer, Hothorn and Lehmacher 1995): the order was fixed on
+other rows, so that the probability of any false certificate is at most α, however many candidates were looked at.
+
+All that the tests need are counts per cell (label and groups): rows, decisions of the baseline and of each candidate,
+and rows that both decide positively.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
+
+from fairfrontier._rows import Rows
+from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.metrics._contrasts import RowSets, build_contrasts
+
+ALTERNATIVE, NOT, CANNOT_TELL, NONE = "alternative", "not", "cannot tell", "none"
+# The probability with which an alternative is to be recognised, where a number of rows is named.
+_POWER = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """Decisions of a baseline and of k candidates on some rows, counted in c cells of label and groups.
+
+    Attributes
+    ----------
+    sets : RowSets
+        The s row sets that the measure compares.
+    membership : ndarray of shape (s, c), bool
+        The cells of each row set.
+    label : ndarray of shape (c,), bool
+        The cells of the positive label.
+    rows, base : ndarray of shape (c,)
+        Rows, and those that the baseline decides positively.
+    chosen, both : ndarray of shape (c, k)
+        Rows that each candidate decides positively, and those that the baseline does, too.
+    """
+
+    sets: RowSets
+    membership: NDArray[np.bool_]
+    label: NDArray[np.bool_]
+    rows: FloatArray
+    base: FloatArray
+    chosen: FloatArray
+    both: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    def of(self, candidates: Any) -> "Counts":
+        """Return the counts of some of the candidates."""
+        chosen, both = self.chosen[:, candidates], self.both[:, candidates]
+        return Counts(self.sets, self.membership, self.label, self.rows, self.base, chosen, both)
+
+    def rates(self) -> FloatArray:
+        """Return the rate of positive decisions of each candidate in each row set, shape (k, s)."""
+        return np.asarray((self.membership @ self.chosen / self._sizes()[:, None]).T)
+
+    def base_rates(self) -> FloatArray:
+        """Return the baseline's rates, shape (s,)."""
+        return np.asarray(self.membership @ self.base / self._sizes())
+
+    def accuracy(self) -> FloatArray:
+        """Return the accuracy of each candidate, shape (k,)."""
+        right = np.where(self.label[:, None], self.chosen, self.rows[:, None] - self.chosen)
+        return np.asarray(right.sum(axis=0) / self.rows.sum())
+
+    def base_accuracy(self) -> float:
+        """Return the accuracy of the baseline."""
+        return float(np.where(self.label, self.base, self.rows - self.base).sum() / self.rows.sum())
+
+    def _sizes(self) -> FloatArray:
+        return np.asarray(self.membership @ self.rows, dtype=np.float64)
+
+
+def count(
+    y: NDArray[np.bool_],
+    sensitive: dict[str, NDArray[Any]],
+    baseline: NDArray[np.bool_],
+    decisions: NDArray[np.bool_],
+    *,
+    fairness: str,
+    sensitive_mode: str = "separate",
+) -> Counts:
+    """Count decisions (n,) of a baseline and (n, k) of candidates in the cells of a measure.
+
+    Examples
+    --------
+    >>> y, sex = np.array([True, False, True, False]), np.array(["f", "f", "m", "m"])
+    >>> counts = count(y, {"sex": sex}, y, np.stack([y, ~y], axis=1), fairness="demographic_parity")
+    >>> counts.accuracy(), counts.rates().tolist()
+    (array([1., 0.]), [[0.5, 0.5], [0.5, 0.5]])
+    """
+    rows = Rows(y, decisions, sensitive, tuple(map(str, range(decisions.shape[1]))), np.arange(len(y)))
+    cells = rows.cells(labelled=True)
+    contrasts = build_contrasts(fairness, cells.keys, cells.attributes, sensitive_mode=sensitive_mode)
+    n_cells = len(cells.keys)
+    one_hot = cells.codes == np.arange(n_cells)[:, None]
+    return Counts(
+        contrasts.sets,
+        contrasts.membership,
+        contrasts.label,
+        one_hot.sum(axis=1).astype(np.float64),
+        (one_hot & baseline).sum(axis=1).astype(np.float64),
+        one_hot.astype(np.float64) @ decisions,
+        (one_hot & baseline).astype(np.float64) @ decisions,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Differences to the baseline, one per candidate, with standard errors.
+
+    Attributes
+    ----------
+    accuracy, accuracy_error : ndarray of shape (k,)
+        Accuracy minus the baseline's.
+    gains, gain_errors : ndarray of shape (g, k)
+        The baseline's largest gap minus the candidate's gap, for each pair of row sets in each direction. The candidate
+        is less disparate if all of them are positive. Where the measure compares quotients, gaps are of logarithms.
+    n_rows : int
+        Rows that were compared.
+    """
+
+    accuracy: FloatArray
+    accuracy_error: FloatArray
+    gains: FloatArray
+    gain_errors: FloatArray
+    n_rows: int
+
+    @property
+    def gain(self) -> FloatArray:
+        """Return the least of the gains, shape (k,)."""
+        return np.asarray(self.gains.min(axis=0))
+
+    def limits(self, level: float) -> tuple[FloatArray, FloatArray]:
+        """Return one-sided limits of the least gain, each (k,)."""
+        width = ndtri(1.0 - level) * self.gain_errors
+        return np.min(self.gains - width, axis=0), np.min(self.gains + width, axis=0)
+
+    def _least(self, margin: float) -> FloatArray:
+        """Return the statistic (k,) that is the hardest to get above a hurdle, in standard errors."""
+        utility = (self.accuracy + margin) / self.accuracy_error
+        return np.asarray(np.minimum(utility, (self.gains / self.gain_errors).min(axis=0)))
+
+    def p_values(self, margin: float) -> FloatArray:
+        """Return the p-values (k,) of the test that a candidate is no alternative."""
+        return np.asarray(ndtr(-self._least(margin)))
+
+    def power(self, margin: float, level: float, n_rows: int) -> FloatArray:
+        """Return about how probable (k,) it is that all is shown on `n_rows` other rows, if these are the truth."""
+        return np.asarray(ndtr(np.sqrt(n_rows / self.n_rows) * self._least(margin) - ndtri(1.0 - level)))
+
+    def refuted(self, margin: float, level: float) -> NDArray[np.bool_]:
+        """Tell which candidates (k,) are shown to be no alternatives: too inaccurate, or no less disparate."""
+        # Two ways to be none share the level, and any of the gaps may be the one that is too large.
+        too_inaccurate = self.accuracy + ndtri(1.0 - level / 2.0) * self.accuracy_error < -margin
+        return np.asarray(too_inaccurate | (self.limits(level / (2.0 * len(self.gains)))[1] < 0.0))
+
+    def rows_needed(self, margin: float, level: float) -> list[int | None]:
+        """Return the rows that it would take to show all with probability 80 %; None: no number, as it stands."""
+        hurdle = ndtri(1.0 - level) + ndtri(_POWER)
+        return [
+            None if one <= 0.0 else int(np.ceil(self.n_rows * (hurdle / one) ** 2))
+            for one in self._least(margin).tolist()
+        ]
+
+
+def largest_pair(counts: Counts) -> tuple[int, int]:
+    """Return the baseline's largest gap as (set with the higher rate, set with the lower rate)."""
+    rates = counts.base_rates()
+    linked = _linked(rates, counts.sets, counts._sizes())[0]
+    pairs = counts.sets.pairs()
+    first, second = pairs[int(np.argmax(np.abs(linked[pairs[:, 0]] - linked[pairs[:, 1]])))]
+    return (int(first), int(second)) if rates[first] >= rates[second] else (int(second), int(first))
+
+
+def compare(counts: Counts, pair: tuple[int, int]) -> Comparison:
+    """Compare each candidate with the baseline.
+
+    Parameters
+    ----------
+    counts : Counts
+        The decisions.
+    pair : (int, int)
+        The baseline's largest gap, as other rows show it: `largest_pair`.
+    """
+    n = counts.rows.sum()
+    change = counts.base[:, None] + counts.chosen - 2.0 * counts.both
+    sign = np.where(counts.label, 1.0, -1.0)
+    difference = sign @ (counts.chosen - counts.base[:, None]) / n
+    # One row more than there is that changes: without it few changes would look too certain.
+    error = np.sqrt((change.sum(axis=0) + 1.0) / n - difference**2) / np.sqrt(n)
+    pairs = [(int(i), int(j)) for i, j in counts.sets.pairs()]
+    found = [_gap_difference(counts, pair, other) for i, j in pairs for other in ((i, j), (j, i))]
+    return Comparison(
+        difference, error, np.array([one for one, _ in found]), np.array([one for _, one in found]), int(n)
+    )
+
+
+def _gap_difference(counts: Counts, base: tuple[int, int], other: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
+    """Return the baseline's gap of one pair minus each candidate's gap of another, and the standard errors.
+
+    A gap is a difference of two rates, or of their logarithms where the measure compares quotients. So a row of cell c
+    adds about a_c·b + e_c·d, with b, d its two decisions. Around the means of the row sets, the sum of squares of these
+    contributions is the variance (linearisation).
+    """
+    size = counts._sizes()
+    weight = counts.membership / size[:, None]
+    linked, slope = _linked(counts.base_rates(), counts.sets, size)
+    all_linked, slopes = _linked(counts.rates(), counts.sets, size)
+    # Weight of each decision of a cell's row in the gap, and what the sets' means take away from it.
+    a = weight[base[0]] * slope[base[0]] - weight[base[1]] * slope[base[1]]
+    e = np.outer(weight[other[1]], slopes[:, other[1]]) - np.outer(weight[other[0]], slopes[:, other[0]])
+    rate, rates = counts.base_rates() * slope, counts.rates() * slopes
+    mean = rate[base[0]] * weight[base[0]] - rate[base[1]] * weight[base[1]]
+    means = (
+        mean[:, None] + np.outer(weight[other[1]], rates[:, other[1]]) - np.outer(weight[other[0]], rates[:, other[0]])
+    )
+    b, d, n, a = counts.base[:, None], counts.chosen, counts.rows[:, None], a[:, None]
+    squares = a**2 * b + e**2 * d + 2.0 * a * e * counts.both
+    variance = (squares - 2.0 * means * (a * b + e * d) + n * means**2).sum(axis=0)
+    # One row more than there is in each set, as in `compare`.
+    steepest = np.zeros(slopes.shape)
+    steepest[:, list(base)] = slope[list(base)]
+    steepest[:, list(other)] = np.maximum(steepest[:, list(other)], slopes[:, list(other)])
+    variance = np.maximum(variance, 0.0) + ((steepest / size) ** 2).sum(axis=1)
+    gap = linked[base[0]] - linked[base[1]] - (all_linked[:, other[0]] - all_linked[:, other[1]])
+    return gap, np.sqrt(variance)
+
+
+def _linked(rates: FloatArray, sets: RowSets, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what a measure takes differences of (rates, or their logarithms) and its slope at the rates."""
+    if sets.compares_differences:
+        return rates, np.ones(rates.shape)
+    some = np.maximum(rates, 0.5 / size)  # of a set in which nobody is selected, half a row is
+    return np.log(some), 1.0 / some
+
+
+def sequence(comparison: Comparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
+    """Return the order in which candidates are tested, from rows that the tests do not use.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        On other rows.
+    margin, level : float
+        Of the tests.
+    n_rows : int
+        Rows that the tests will have.
+    first : int, optional
+        The candidate that the search is about; it comes first unless it is more likely to fail than to pass.
+    """
+    power = comparison.power(margin, level, n_rows)
+    order = np.argsort(-power, kind="stable")
+    if first is not None and power[first] >= 0.5:
+        order = np.append(first, order[order != first])
+    return order.astype(np.intp)
+
+
+def primary(comparison: Comparison, margin: float, level: float, n_rows: int) -> int:
+    """Return the candidate with the largest gain among those that will probably pass; else the likeliest to pass."""
+    power = comparison.power(margin, level, n_rows)
+    likely = power >= _POWER
+    return int(np.argmax(np.where(likely, comparison.gain, -np.inf))) if likely.any() else int(np.argmax(power))
+
+
+def verdicts(comparison: Comparison, order: IntArray, margin: float, level: float) -> list[str]:
+    """Return the verdict on each candidate: alternative, not, or cannot tell.
+
+    Candidates are tested in `order` until one fails. That a candidate is none is said with the same confidence for all
+    candidates together (Bonferroni).
+    """
+    p = comparison.p_values(margin)
+    refuted = comparison.refuted(margin, level / len(p))
+    found = [NOT if one else CANNOT_TELL for one in refuted]
+    for candidate in order:
+        if p[candidate] > level:
+            break
+        found[candidate] = ALTERNATIVE
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Tested:
+    """The tests of a search.
+
+    Attributes
+    ----------
+    pair : (int, int)
+        The row sets with the baseline's largest gap on the calibration rows.
+    chosen : int
+        The candidate that was chosen on the calibration rows.
+    order : ndarray of shape (k,)
+        The order of the tests.
+    comparison : Comparison
+        On the report rows.
+    verdicts : list of str
+        One per candidate.
+    """
+
+    pair: tuple[int, int]
+    chosen: int
+    order: IntArray
+    comparison: Comparison
+    verdicts: list[str]
+
+
+def examine(
+    calibrate: Counts, report: Counts, *, margin: float, confidence: float, required: int | None = None
+) -> Tested:
+    """Choose and order the candidates on the calibration rows, then test them on the report rows.
+
+    Parameters
+    ----------
+    calibrate, report : Counts
+        Decisions on rows that fix the choice and the order, and on rows that nothing has seen.
+    margin, confidence : float
+        Of the verdict.
+    required : int, optional
+        The choice, where a requirement has made it.
+    """
+    level, n_rows = 1.0 - confidence, report.n_rows
+    pair = largest_pair(calibrate)
+    before = compare(calibrate, pair)
+    chosen = primary(before, margin, level, n_rows) if required is None else required
+    order = sequence(before, margin, level, n_rows, chosen)
+    found = compare(report, pair)
+    return Tested(pair, chosen, order, found, verdicts(found, order, margin, level))

@@ -1,0 +1,184 @@
+"""`fairfrontier search`, `verify` and `apply`: a file in, a certified model and a dossier out, all of it checked."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairfrontier.cli import main
+
+FILES = ["candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json"]
+
+
+def people(n: int = 1600, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n)
+    skill, luck = rng.normal(size=(2, n))
+    height = 2.0 * (sex == "m") + rng.normal(size=n)
+    frame = pd.DataFrame({"person": np.arange(n), "skill": skill, "height": height, "sex": sex})
+    frame["<b>town</b>"] = rng.choice(["here", "there"], n)
+    frame["repaid"] = np.where(skill + 0.2 * luck > 0, "yes", "no")
+    frame["score_now"] = np.round(1 / (1 + np.exp(-skill - height + 1)), 4)
+    return frame
+
+
+def arguments(file, out, *more):
+    named = ["--label", "repaid", "--sensitive", "sex", "--baseline", "score_now", "--steps", "3"]
+    return ["search", str(file), *named, "--out", str(out), *more]
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("search") / "people.csv"
+    people().to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(file, tmp_path_factory):
+    out = tmp_path_factory.mktemp("found") / "lda"
+    assert main(arguments(file, out, "--min-fairness", "0.8")) == 0
+    return out
+
+
+def test_files_and_summary(found):
+    assert sorted(path.name for path in found.iterdir()) == FILES
+    summary = json.loads((found / "summary.json").read_text())
+    assert summary["verdict"] == "alternative"
+    assert summary["chosen"] == "required"
+    assert set(summary["delivered"]) == {"fairness", "ratio", "accuracy"}
+    assert summary["promised"] == {"fairness": 0.8, "confidence": 0.95}
+    with (found / "candidates.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert len(rows) == summary["n_candidates"]
+    chosen = next(row for row in rows if row["name"] == "required")
+    assert float(chosen["accuracy"]) == pytest.approx(summary["delivered"]["accuracy"])
+
+
+def test_the_dossier_stands_alone_and_runs_nothing(found):
+    page = (found / "dossier.html").read_text()
+    assert "&lt;b&gt;town&lt;/b&gt;" in page
+    assert "<b>town" not in page
+    assert "<script" not in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    for words in ("fixed before looking", "Who is decided otherwise", "Was the search sufficient?", "Limits"):
+        assert words in page
+
+
+def test_everything_agrees(found, capsys):
+    assert main(["verify", str(found)]) == 0
+    assert "Everything agrees" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("summary.json", '"verdict": "alternative"', '"verdict": "none"', "verdict is 'none'"),
+        ("plan.json", '"margin": 0.005', '"margin": 0.05', "the plan is not the one that was hashed"),
+        ("candidates.csv", "alternative", "not", "verdict of"),
+        ("dossier.html", "Limits", "No limits", "dossier.html: the file is not the one that the search wrote"),
+    ],
+)
+def test_what_was_changed_is_found(found, tmp_path, capsys, name, old, new, message):
+    for path in found.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    text = (tmp_path / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new, 1))
+    assert main(["verify", str(tmp_path)]) == 2
+    assert message in " ".join(capsys.readouterr().out.split())
+
+
+def test_verify_without_a_search(tmp_path, capsys):
+    assert main(["verify", str(tmp_path)]) == 2
+    assert "plan.json must be a file of a finished search" in capsys.readouterr().err
+
+
+def test_apply_scores_raw_rows_by_name(file, found, tmp_path, capsys):
+    new = people(300, seed=1)
+    new[new.columns[::-1]].to_parquet(tmp_path / "new.parquet")
+    command = ["apply", str(found / "model.skops"), str(tmp_path / "new.parquet"), "--out", str(tmp_path / "d.csv")]
+    assert main([*command, "--keep", "person"]) == 0
+    decided = pd.read_csv(tmp_path / "d.csv")
+    assert decided["person"].tolist() == new["person"].tolist()
+    assert set(decided["decision"]) == {"no", "yes"}
+    assert ((decided["score"] > 0.5) == (decided["decision"] == "yes")).all()
+    in_pieces = [*command[:-1], str(tmp_path / "pieces.csv"), "--keep", "person", "--chunk-rows", "70"]
+    assert main(in_pieces) == 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "pieces.csv"), decided, rtol=1e-6)
+    new.assign(shoe=1).to_csv(tmp_path / "shoe.csv", index=False)
+    assert main([*command[:2], str(tmp_path / "shoe.csv"), "--out", str(tmp_path / "e.csv")]) == 2
+    assert "only columns that the search knew; got 'shoe'" in capsys.readouterr().err
+    new.drop(columns="skill").to_csv(tmp_path / "less.csv", index=False)
+    assert main([*command[:2], str(tmp_path / "less.csv"), "--out", str(tmp_path / "e.csv")]) == 2
+    assert "must have the column 'skill'" in capsys.readouterr().err
+
+
+def test_a_finished_search_is_not_run_again(file, found, capsys):
+    assert main(arguments(file, found)) == 2
+    assert "already has summary.json" in capsys.readouterr().err
+
+
+def test_killed_and_resumed_it_is_the_same(file, found, tmp_path):
+    out = tmp_path / "killed"
+    command = arguments(file, out, "--min-fairness", "0.8")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "fairfrontier.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    while process.poll() is None and not (out / "steps" / "linear-0.json").exists():
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert not (out / "summary.json").exists()
+    assert main(command) == 0
+    assert (out / "candidates.csv").read_bytes() == (found / "candidates.csv").read_bytes()
+    one, other = (np.load(folder / "evidence.npz") for folder in (out, found))
+    assert all((one[name] == other[name]).all() for name in one.files)
+
+
+def test_a_data_set(tmp_path, capsys):
+    assert main(["search", "--dataset", "compas", "--steps", "3", "--out", str(tmp_path / "c")]) == 0
+    summary = json.loads((tmp_path / "c" / "summary.json").read_text())
+    assert summary["verdict"] in ("alternative", "none", "cannot tell")
+    assert summary["baseline_name"].startswith("stack ")
+    assert main(["verify", str(tmp_path / "c")]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--time", "soon"], "--time must be like 90s, 10m or 1h"),
+        (["--dataset", "adult"], "give one of FILE and --dataset"),
+        (["--sensitive", "skill"], "--sensitive 'skill' must be a set of groups"),
+        (["--baseline", "height"], "--baseline must be given once"),
+        (["--margin", "-1"], "margin must be"),
+    ],
+)
+def test_bad_options(file, tmp_path, capsys, options, message):
+    assert main(arguments(file, tmp_path / "out", *options)) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_leak_is_asked_about(file, tmp_path, capsys):
+    frame = people()
+    frame.assign(paid=frame["repaid"]).to_csv(tmp_path / "leak.csv", index=False)
+    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out")) == 2
+    assert "column 'paid' gives the label away" in capsys.readouterr().err
+    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", "--force")) == 0
+
+
+def test_missing_values_where_none_may_be(file, tmp_path, capsys):
+    frame = people()
+    frame.loc[7, "sex"] = None
+    frame.to_csv(tmp_path / "missing.csv", index=False)
+    assert main(arguments(tmp_path / "missing.csv", tmp_path / "out")) == 2
+    assert "row 8 has none" in capsys.readouterr().err
+    assert main(arguments(tmp_path / "missing.csv", tmp_path / "out", "--missing", "drop")) == 0
+    assert "1 of 1,600 rows were left out" in capsys.readouterr().out

@@ -1,0 +1,232 @@
+"""Groups that are missing, only probable, or a number."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import fairfrontier as ff
+from fairfrontier.exceptions import GroupError, InvalidInputError
+
+
+def problem(seed, n=300, g=3):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.ones(g), n)
+    y, scores = rng.integers(0, 2, n), rng.random((n, 4))
+    return y, scores, p, rng.integers(1, 4, n).astype(float)
+
+
+class TestWeighted:
+    @pytest.mark.parametrize("measure", ["demographic_parity", "equalized_odds", "impact_ratio"])
+    def test_rates_are_weighted_means(self, measure):
+        for seed in range(30):
+            y, scores, p, weight = problem(seed, g=2 + seed % 4)
+            points = ff.tradeoff_points(
+                y, scores, sensitive_features=ff.ProbableGroups(p), fairness=measure, sample_weight=weight
+            )
+            for j in range(scores.shape[1]):
+                worst = 1.0
+                for condition in [None] if measure != "equalized_odds" else [0, 1]:
+                    rows = np.ones(len(y), bool) if condition is None else y == condition
+                    of_row = weight[rows, None] * p[rows]
+                    rates = (scores[rows, j] > 0.5) @ of_row / of_row.sum(axis=0)
+                    one = rates.min() / rates.max() if measure == "impact_ratio" else 1 - np.ptp(rates)
+                    worst = min(worst, one)
+                assert points.fairness[j] == pytest.approx(worst, abs=1e-12)
+            plain = ff.tradeoff_points(y, scores, sensitive_features=p.argmax(axis=1), sample_weight=weight)
+            np.testing.assert_allclose(points.accuracy, plain.accuracy, atol=1e-12)
+
+    def test_what_is_independent_given_the_group_is_restored(self):
+        rng = np.random.default_rng(0)
+        n = 200_000
+        group = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+        signal = rng.normal(group, 1.0)
+        density = np.exp(-((signal[:, None] - np.arange(3)) ** 2) / 2) * [0.5, 0.3, 0.2]
+        p = density / density.sum(axis=1, keepdims=True)
+        scores = rng.random(n) + np.array([0.0, 0.1, 0.25])[group]
+        y = rng.integers(0, 2, n)
+        rates = {}
+        for given in ("probabilities", "group"):
+            groups = ff.ProbableGroups(p, independent_given=given)
+            np.testing.assert_allclose(groups.degrees().sum(axis=1), 1.0)
+            points = ff.tradeoff_points(y, scores, sensitive_features=groups, include_constant=False)
+            rates[given] = points.rates[0]
+            assert points.accuracy[0] == pytest.approx(np.mean((scores > 0.5) == y))
+        true = np.array([(scores[group == g] > 0.5).mean() for g in range(3)])
+        np.testing.assert_allclose(rates["group"], true, atol=0.02)
+        assert np.ptp(rates["probabilities"]) < 0.7 * np.ptp(true)
+
+    def test_probabilities_that_tell_nothing_restore_nothing(self):
+        with pytest.raises(GroupError, match="tell too little"):
+            ff.ProbableGroups(np.full((10, 2), 0.5), independent_given="group").degrees()
+
+    def test_certain_probabilities_are_plain_groups(self):
+        y, scores, p, _ = problem(0)
+        group = p.argmax(axis=1)
+        certain = ff.ProbableGroups(np.eye(3)[group], groups=["0", "1", "2"], name="sensitive_feature")
+        one, other = (ff.tradeoff_points(y, scores, sensitive_features=groups) for groups in (certain, group))
+        np.testing.assert_allclose(one.rates, other.rates)
+        assert one.contrasts == other.contrasts
+        np.testing.assert_array_equal(certain.likely().astype(int), group)
+        options = {"n_resamples": 60, "random_state": 0}
+        intervals = [ff.fauc_interval(y, scores, sensitive_features=groups, **options) for groups in (certain, group)]
+        assert intervals[0].low == pytest.approx(intervals[1].low)
+
+    def test_the_rows_of_one_person_are_resampled_together(self):
+        y, scores, _, _ = problem(1, n=400)
+        half = ff.ProbableGroups(np.full((400, 2), 0.5))
+        # Everybody is in both groups to the same degree: rates agree in every resample that keeps persons together.
+        interval = ff.fauc_interval(y, scores, sensitive_features=half, n_resamples=60, random_state=0)
+        alike = ff.tradeoff_points(y, scores, sensitive_features=half)
+        np.testing.assert_allclose(alike.fairness, 1.0)
+        assert interval.samples.min() > 0.4
+        bands = ff.taf_bands(y, scores, sensitive_features=half, n_resamples=60, random_state=0)
+        assert bands.lower.fairness[-1] == pytest.approx(1.0)
+        honest = ff.honest_taf(y, scores, sensitive_features=half, random_state=0)
+        assert honest.fairness[-1] == pytest.approx(1.0)
+
+    @pytest.mark.parametrize(
+        ("probabilities", "options", "message"),
+        [
+            ([[0.5, 0.6], [0.5, 0.5]], {}, "sum to 1"),
+            ([0.5, 0.6], {}, "one column per group"),
+            ([[0.5, 0.5], [np.nan, 1.0]], {}, "finite|NaN"),
+            ([[0.5, 0.5]], {"groups": ["a", "a"]}, "each once"),
+        ],
+    )
+    def test_errors_say_what_to_do(self, probabilities, options, message):
+        with pytest.raises(InvalidInputError, match=message):
+            ff.ProbableGroups(probabilities, **options)
+
+    def test_lengths_must_agree(self):
+        with pytest.raises(InvalidInputError, match="as many rows"):
+            ff.tradeoff_points([0, 1], [0, 1], sensitive_features=ff.ProbableGroups([[0.5, 0.5]]))
+
+
+class TestBounds:
+    def test_they_hold_the_truth_however_decisions_depend_on_the_group(self):
+        rng = np.random.default_rng(0)
+        n, held, wide = 2000, 0, []
+        for _ in range(100):
+            p = 1 / (1 + np.exp(-rng.normal(0, 2.5, n)))
+            sex = rng.random(n) < p
+            scores = rng.random((n, 2)) + rng.normal(0, 0.3) * sex[:, None] + rng.normal(0, 0.2) * p[:, None]
+            y = rng.integers(0, 2, n)
+            groups = ff.ProbableGroups(np.column_stack([1 - p, p]))
+            bounds = ff.fairness_bounds(y, scores, sensitive_features=groups, fairness="demographic_parity")
+            true = ff.tradeoff_points(y, scores, sensitive_features=sex, include_constant=False).fairness
+            held += int(np.sum((bounds.low - 0.01 <= true) & (true <= bounds.high + 0.01)))
+            wide.append(bounds.high - bounds.low)
+        assert held >= 190
+        assert np.mean(wide) < 0.8
+
+    def test_certain_groups_leave_no_doubt(self):
+        y, scores, p, weight = problem(3, g=2)
+        sex = p[:, 0] > 0.5
+        groups = ff.ProbableGroups(np.column_stack([sex, ~sex]).astype(float))
+        for fairness in ("demographic_parity", "impact_ratio", "equalized_odds"):
+            options = {"fairness": fairness, "sample_weight": weight}
+            bounds = ff.fairness_bounds(y, scores, sensitive_features=groups, **options)
+            true = ff.tradeoff_points(y, scores, sensitive_features=sex, include_constant=False, **options).fairness
+            for found in (bounds.low, bounds.high, bounds.weighted, bounds.thresholded):
+                np.testing.assert_allclose(found, true, atol=1e-12)
+
+    def test_they_need_probabilities(self):
+        with pytest.raises(InvalidInputError, match="ProbableGroups"):
+            ff.fairness_bounds([0, 1], [0, 1], sensitive_features=["a", "b"])
+
+
+class TestNumbers:
+    def test_the_bias_is_the_covariance_in_units_of_the_mean_distance(self):
+        for seed in range(20):
+            y, scores, _, weight = problem(seed)
+            age = np.random.default_rng(seed).gamma(3, 10, len(y))
+            groups = ff.ProbableGroups.from_numbers(age, name="age", sample_weight=weight)
+            points = ff.tradeoff_points(y, scores, sensitive_features=groups, sample_weight=weight)
+            away = age - np.average(age, weights=weight)
+            decided = scores > 0.5
+            covariance = [np.average(away * (d - np.average(d, weights=weight)), weights=weight) for d in decided.T]
+            expected = 2 * np.array(covariance) / np.average(np.abs(away), weights=weight)
+            np.testing.assert_allclose(points.bias[:-1, 0], expected, atol=1e-12)
+
+    def test_two_values_are_two_groups(self):
+        y, scores, _, _ = problem(5)
+        value = np.random.default_rng(0).choice([3.0, 7.0], len(y))
+        one, other = (
+            ff.tradeoff_points(y, scores, sensitive_features=groups)
+            for groups in (ff.ProbableGroups.from_numbers(value), value)
+        )
+        np.testing.assert_allclose(one.fairness, other.fairness, atol=1e-12)
+
+    def test_hundreds_of_numbers_get_advice(self):
+        y, scores, _, _ = problem(6, n=500)
+        income = np.random.default_rng(0).random(500)
+        with pytest.raises(GroupError, match="from_numbers"):
+            ff.tradeoff_points(y, scores, sensitive_features=income)
+        points = ff.tradeoff_points(y, scores, sensitive_features=(10 * income).astype(int).astype(str))
+        assert points.bias.shape[1] == 45
+
+    def test_a_regression_takes_them(self):
+        rng = np.random.default_rng(0)
+        age = rng.normal(size=400)
+        y = age + rng.normal(size=400)
+        H = np.column_stack([y + rng.normal(size=400), age])
+        groups = ff.ProbableGroups.from_numbers(age, name="age")
+        model = ff.FairStacksRegressor("precomputed", alpha=0.1, tau=0.0).fit(H, y, sensitive_features=groups)
+        assert abs(np.cov(model.predict(H), age)[0, 1]) < 1e-9
+
+
+class TestMissing:
+    @pytest.mark.parametrize("missing", ["group", "ignore", "share"])
+    def test_policies(self, missing):
+        y, scores, _, _ = problem(7)
+        known = np.random.default_rng(1).choice(["f", "m"], len(y)).astype(object)
+        known[::5] = None
+        groups = ff.ProbableGroups.from_labels(known, missing=missing, name="sex")
+        points = ff.tradeoff_points(y, scores, sensitive_features=groups)
+        decided = scores > 0.5
+        rates = {g: decided[known == g].mean(axis=0) for g in ("f", "m")}
+        if missing == "group":
+            rates["missing"] = decided[::5].mean(axis=0)
+        elif missing == "share":
+            share = np.mean(known[known != None] == "f")  # noqa: E711
+            part = {"f": share, "m": 1 - share}
+            for g in ("f", "m"):
+                own = decided[known == g]
+                total = len(own) + part[g] * len(decided[::5])
+                rates[g] = (own.sum(axis=0) + part[g] * decided[::5].sum(axis=0)) / total
+        np.testing.assert_allclose(points.fairness[:-1], 1 - np.ptp(np.stack(list(rates.values())), axis=0))
+        assert points.accuracy[0] == np.mean(decided[:, 0] == y)
+
+
+class TestStacks:
+    def test_probabilities_alone_give_much_of_the_fairness(self):
+        rng = np.random.default_rng(0)
+        n = 6000
+        sex = rng.integers(0, 2, n)
+        X = np.column_stack([rng.normal(0.9 * sex), rng.normal(size=(n, 3))])
+        y = (X.sum(axis=1) + rng.normal(size=n) > 1).astype(int)
+        proxy = 1 / (1 + np.exp(-(2.5 * rng.normal(sex, 1.0) - 1.25)))
+        groups = ff.ProbableGroups(np.column_stack([1 - proxy, proxy]), groups=["0", "1"], name="sex")
+        train, test = np.arange(n) < 3000, np.arange(n) >= 3000
+        part = ff.ProbableGroups(groups.probabilities[train], groups=groups.groups, name="sex")
+        fitted = {}
+        for name, given in (("probable", part), ("known", {"sex": sex[train]})):
+            model = ff.FairStacksClassifier([("lr", LogisticRegression())], random_state=0)
+            model.fit(X[train], y[train], sensitive_features=given)
+            points = model.points(X[test], y[test], sensitive_features=sex[test])
+            fitted[name] = points.frontier()
+        start = points.fairness[0]
+        # The best fairness at an accuracy 3 points below the best one.
+        level = points.accuracy[0] - 0.03
+        best = {name: curve.fairness[curve.accuracy >= level].max() for name, curve in fitted.items()}
+        assert best["probable"] - start > 0.5 * (best["known"] - start) > 0.02
+
+    def test_promises_need_groups_that_are_known(self):
+        rng = np.random.default_rng(0)
+        y, p = rng.integers(0, 2, 500), rng.random(500)
+        H = np.clip(np.column_stack([y, p]) * 0.6 + 0.4 * rng.random((500, 2)), 0, 1)
+        groups = ff.ProbableGroups(np.column_stack([1 - p, p]))
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=groups)
+        with pytest.raises(InvalidInputError, match="groups that are known"):
+            model.select(0.9, confidence=0.9, calibration=(H, y, groups))
+        assert model.select(0.95).selection_.estimated >= 0.95 - 1e-9

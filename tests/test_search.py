@@ -1,0 +1,356 @@
+"""`FairSearch`: typed columns, what may be a feature, the plan, steps, resuming, and the model that comes out."""
+
+import datetime
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import sklearn
+from scipy.sparse import eye_array
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import fairfrontier as ff
+from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.search._encoding import MOST_LEVELS, TableEncoding
+from fairfrontier.search._plan import PARTS, SHARES, digest, split_rows
+from fairfrontier.search._screening import screen
+from fairfrontier.search._steps import schedule
+from fairfrontier.search._table import read_columns
+
+QUICK = {"max_steps": 3, "random_state": 0}
+
+
+def people(n: int = 1600, seed: int = 0) -> pd.DataFrame:
+    """A table in which the model in use looks at height, which is no merit."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["f", "m"], n)
+    skill, luck = rng.normal(size=(2, n))
+    height = 2.0 * (sex == "m") + rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "skill": np.where(rng.random(n) < 0.05, np.nan, skill),
+            "height": height,
+            "town": rng.choice(["here", "there", None], n, p=[0.5, 0.4, 0.1]),
+            "since": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n), unit="D"),
+            "sex": sex,
+        }
+    )
+    frame["repaid"] = np.where(skill + 0.2 * luck > 0, "yes", "no")
+    frame["score_now"] = 1 / (1 + np.exp(-skill - height + 1))
+    return frame
+
+
+def fitted(frame: pd.DataFrame, **options) -> ff.FairSearch:
+    search = ff.FairSearch(**{**QUICK, **options})
+    features = frame.drop(columns=["repaid", "score_now"], errors="ignore")
+    return search.fit(features, frame["repaid"], sensitive_features=frame[["sex"]], baseline=frame.get("score_now"))
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    return people()
+
+
+@pytest.fixture(scope="module")
+def search(frame) -> ff.FairSearch:
+    return fitted(frame)
+
+
+class TestColumns:
+    def test_any_library_gives_the_same(self, frame):
+        features = frame.drop(columns="repaid")
+        one, other = read_columns(features), read_columns(pl.from_pandas(features))
+        assert list(one) == list(other)
+        for name in one:
+            assert one[name].dtype.kind == other[name].dtype.kind
+            equal = one[name] == other[name]
+            assert np.all(equal | (one[name] != one[name]))
+
+    def test_objects_are_what_all_of_them_are(self):
+        columns = read_columns(
+            {
+                "numbers": np.array([1, 2.5, None], dtype=object),
+                "dates": ["2020-01-31", None, "2021-12-01 10:00"],
+                "no_dates": ["2020-01-31", "2020-02-31", "2021-12-01"],
+                "text": ["1", "two", ""],
+                "bools": [True, False, True],
+            }
+        )
+        assert {name: values.dtype.kind for name, values in columns.items()} == {
+            "numbers": "f",
+            "dates": "M",
+            "no_dates": "O",
+            "text": "O",
+            "bools": "f",
+        }
+        assert columns["text"].tolist() == ["1", "two", None]
+
+    def test_encoding_by_hand(self):
+        table = read_columns(
+            {
+                "a": [1.0, np.nan, 3.0, 5.0, 3.0],
+                "c": np.array(["x", "y", "x", "y", None], dtype=object),
+                "d": [datetime.date(2024, 2, 5)] * 5,
+            }
+        )
+        encoding = TableEncoding().fit(table)
+        matrix = encoding.transform(table)
+        expected = [[1, 0, 1, 0, 0], [3, 1, 0, 1, 0], [3, 0, 1, 0, 0], [5, 0, 0, 1, 0], [3, 0, 0, 0, 1]]
+        np.testing.assert_array_equal(matrix[:, :5], expected)
+        assert matrix[0, 5:].tolist() == [19758.0, 1.0, 0.0]  # days since 1970, February, Monday
+        unseen = read_columns({"a": [2.0], "c": ["never"], "d": ["2024-02-06"]})
+        assert encoding.transform(unseen)[0, :5].tolist() == [2, 0, 0, 0, 0]
+
+    def test_text_where_numbers_were_is_refused_with_its_row(self):
+        encoding = TableEncoding().fit(read_columns({"a": [1.0, 2.0]}))
+        with pytest.raises(InvalidInputError, match=r"column 'a' must hold numbers.*'old' in row 0"):
+            encoding.transform(read_columns({"a": ["old", "young"]}))
+
+
+class TestScreening:
+    def test_a_word_about_each_column(self, frame):
+        rng = np.random.default_rng(0)
+        n = len(frame)
+        frame = frame.assign(
+            person_id=np.arange(n) + 1000,
+            name=[f"person {i}" for i in rng.permutation(n)],
+            constant="same",
+            empty=None,
+            zip=[f"z{i % 500}" for i in range(n)],
+            gender=np.where(frame["sex"] == "f", "woman", "man"),
+        )
+        search = fitted(frame)
+        reasons = {report.name: (report.used, report.reason) for report in search.columns_}
+        for name, word in {
+            "person_id": "identifier",
+            "name": "identifier",
+            "constant": "constant",
+            "empty": "constant",
+            "sex": "the sensitive attribute",
+            "gender": "a copy of the sensitive attribute",
+        }.items():
+            assert reasons[name][0] is False
+            assert word in reasons[name][1]
+        assert reasons["zip"] == (True, "500 categories: the rare ones are taken together")
+        assert search.model_.encoding.blocks["zip"].stop - search.model_.encoding.blocks["zip"].start <= MOST_LEVELS + 1
+        proxies = {report.name: report.group_auc for report in search.columns_}
+        assert proxies["height"] > 0.85
+        assert proxies["skill"] == pytest.approx(0.5, abs=0.06)
+        assert 0.8 < search.proxies_["sex"] < 1.0
+
+    @pytest.mark.parametrize("kind", ["copy", "other words", "nearly"])
+    def test_a_column_that_is_the_label_is_refused(self, frame, kind):
+        y = frame["repaid"] == "yes"
+        leak = {"copy": y.astype(int), "other words": np.where(y, "good", "bad"), "nearly": y + 0.01 * frame["height"]}
+        with_leak = frame.assign(leak=leak[kind])
+        with pytest.raises(
+            InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"
+        ):
+            fitted(with_leak)
+
+    @pytest.mark.parametrize("said", ["drop", "keep"])
+    def test_the_user_decides_about_it(self, frame, said):
+        columns = read_columns({"leak": frame["repaid"], "skill": frame["skill"]})
+        y, attributes = (frame["repaid"] == "yes").to_numpy(), ff._validation.attributes(frame[["sex"]], len(frame))
+        reports = screen(columns, y, attributes, np.arange(len(y)), **{said: ("leak",)})
+        assert {report.name: report.used for report in reports} == {"leak": said == "keep", "skill": True}
+
+    def test_hostile_names_and_the_attribute_if_asked(self, frame):
+        names = {"skill": "<script>alert(1)</script>", "height": "=1+1", "town": "../../etc", "since": 'a,b\n"c"'}
+        search = fitted(frame.rename(columns=names))
+        assert set(search.model_.columns) == set(names.values())
+        assert "sex" in fitted(frame[["skill", "sex", "repaid"]], use_sensitive=True).model_.columns
+
+    def test_no_column_is_left(self, frame):
+        with pytest.raises(InvalidInputError, match="at least one column that may be a feature"):
+            fitted(frame[["sex", "repaid", "score_now"]])
+
+
+class TestPlan:
+    def test_parts_have_their_shares_in_every_group(self):
+        rng = np.random.default_rng(0)
+        y, group = rng.random(8000) < 0.2, rng.choice(["a", "b", "c"], 8000, p=[0.7, 0.2, 0.1])
+        attributes = ff._validation.attributes({"group": group}, 8000)
+        parts = split_rows(y, attributes, seed=3)
+        for one in "abc":
+            for label in (False, True):
+                inside = parts[(group == one) & (y == label)]
+                share = np.bincount(inside, minlength=len(PARTS)) / len(inside)
+                np.testing.assert_allclose(share, SHARES, atol=1.5 / len(inside) + 1e-9)
+        assert (split_rows(y, attributes, seed=3) == parts).all()
+        assert (split_rows(y, attributes, seed=4) != parts).any()
+
+    def test_a_group_of_few_rows_is_named(self, frame):
+        small = pd.concat([frame, frame.head(5).assign(sex="x")])
+        with pytest.raises(GroupError, match=r"sensitive_features\['sex'\] must have at least 67 rows.* 5 of 'x'"):
+            fitted(small)
+
+    def test_it_is_written_first_and_not_changed(self, frame, tmp_path):
+        fitted(frame, folder=tmp_path)
+        plan = json.loads((tmp_path / "plan.json").read_text())
+        content = {name: value for name, value in plan.items() if name not in ("hash", "created")}
+        assert plan["hash"] == digest(content)
+        assert plan["settings"]["margin"] == 0.005
+        assert sum(plan["rows"].values()) == len(frame)
+        with pytest.raises(InvalidInputError, match="has another margin"):
+            fitted(frame, folder=tmp_path, margin=0.02)
+
+    def test_steps_are_the_same_for_a_seed_and_a_longer_search_begins_alike(self):
+        assert schedule(9, 1) == schedule(13, 1)[:9]
+        assert schedule(9, 1) != schedule(9, 2)
+
+
+class TestSearch:
+    def test_it_finds_the_alternative(self, frame, search):
+        assert search.verdict_ == "alternative"
+        assert set(search.delivered_) == {"fairness", "ratio", "accuracy"}
+        in_use = (frame["score_now"] > 0.5) == (frame["repaid"] == "yes")
+        assert search.delivered_.accuracy > in_use.mean()
+        rates = (frame["score_now"] > 0.5).groupby(frame["sex"]).mean()
+        assert search.delivered_.fairness > 1 - abs(rates["f"] - rates["m"]) + 0.1
+        assert len(search.candidates_) == len(search.to_frame()) > 20
+        assert list(search.classes_) == ["no", "yes"]
+
+    def test_delivered_figures_are_those_of_the_model_on_the_report_rows(self, frame, search):
+        rows = frame[search_parts(frame, search) == PARTS.index("report")]
+        decided = search.predict(rows[search.model_.columns]) == "yes"
+        assert search.delivered_.accuracy == pytest.approx(np.mean(decided == (rows["repaid"] == "yes")))
+        rates = pd.Series(decided, rows.index).groupby(rows["sex"]).mean()
+        assert search.delivered_.fairness == pytest.approx(1 - abs(rates["f"] - rates["m"]))
+        assert search.delivered_.ratio == pytest.approx(rates.min() / rates.max())
+
+    def test_no_alternative_to_a_perfect_baseline(self, frame):
+        perfect = fitted(frame.assign(score_now=(frame["repaid"] == "yes").astype(float)))
+        assert perfect.verdict_ in ("none", "cannot tell")
+        assert not any(one.verdict == "alternative" for one in perfect.candidates_)
+
+    def test_without_a_baseline_it_is_the_most_accurate_stack(self, frame):
+        alone = fitted(frame.drop(columns="score_now"))
+        assert alone.baseline_name_.startswith("stack ")
+        assert alone.baseline_name_ not in [one.name for one in alone.candidates_]
+
+    def test_what_is_required_is_promised_or_said(self, frame):
+        found = fitted(frame, min_fairness=0.8)
+        assert found.chosen_.name == "required"
+        assert found.promised_ == {"fairness": 0.8, "confidence": 0.95}
+        assert found.delivered_.fairness > 0.75
+        too_much = fitted(frame, min_fairness=0.999)
+        assert too_much.promised_ is None
+        assert too_much.verdict_ != "alternative"
+        assert "promise" in too_much.requirement_.problem
+
+    def test_same_seed_same_result(self, frame, search):
+        again = fitted(frame)
+        assert again.candidates_ == search.candidates_
+        features = frame[search.model_.columns]
+        np.testing.assert_array_equal(again.scores(features), search.scores(features))
+
+    def test_a_stopped_search_goes_on(self, frame, search, tmp_path):
+        seen = []
+
+        def stop(what, share):
+            seen.append(what)
+            if what.startswith("training group"):
+                raise RuntimeError("killed")
+
+        with pytest.raises(RuntimeError, match="killed"):
+            fitted(frame, folder=tmp_path, progress=stop)
+        kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "steps").iterdir()}
+        assert "boosting-0.json" in kept
+        resumed = fitted(frame, folder=tmp_path)
+        for name, changed in kept.items():
+            assert (tmp_path / "steps" / name).stat().st_mtime_ns == changed
+        assert resumed.candidates_ == search.candidates_
+        features = frame[search.model_.columns]
+        np.testing.assert_array_equal(resumed.scores(features), search.scores(features))
+
+    def test_time_and_an_interrupt_end_it_with_what_it_has(self, frame):
+        short = fitted(frame, max_steps=9, time=0.5)
+        assert short.stopped_ == "the time is over"
+        assert len(short.steps_) == 3
+
+        def interrupt(what, share):
+            if what.startswith("training forest"):
+                raise KeyboardInterrupt
+
+        stopped = fitted(frame, max_steps=9, progress=interrupt)
+        assert stopped.stopped_ == "interrupted"
+        assert stopped.candidates_ == short.candidates_
+
+
+def search_parts(frame, search):
+    attributes = ff._validation.attributes(frame[["sex"]], len(frame))
+    return split_rows((frame["repaid"] == "yes").to_numpy(), attributes, search.random_state)
+
+
+class TestModel:
+    def test_saved_and_loaded_it_scores_raw_rows(self, frame, search, tmp_path):
+        model = ff.load(ff.save(search.model_, tmp_path / "model.skops"))
+        features = frame.drop(columns=["repaid", "score_now", "sex"])
+        np.testing.assert_array_equal(model.scores(features), search.scores(features))
+        shuffled = features[features.columns[::-1]]
+        np.testing.assert_array_equal(model.scores(shuffled), search.scores(features))
+
+    def test_columns_are_checked_by_name(self, frame, search):
+        features = frame[search.model_.columns]
+        with pytest.raises(InvalidInputError, match="must have the column 'skill', which the model uses"):
+            search.predict(features.drop(columns="skill"))
+        with pytest.raises(InvalidInputError, match="only columns that the search knew; got 'shoe'"):
+            search.predict(features.assign(shoe=1))
+        assert len(search.predict(features.assign(sex="f"))) == len(frame)
+
+    def test_it_explains_itself(self, frame, search):
+        features = frame[search.model_.columns]
+        parts, scores = search.model_.explain(features), search.scores(features)
+        np.testing.assert_allclose(sum(parts.values()) + scores.mean(), scores)
+        assert sum(search.model_.family_weights.values()) == pytest.approx(1.0)
+        importance = search.model_.importance
+        assert max(importance, key=importance.get) == "skill"
+        assert set(importance) == set(search.model_.columns)
+
+
+class TestScikitLearn:
+    def test_parameters_and_clone(self):
+        search = ff.FairSearch(margin=0.01, drop=("a",))
+        assert clone(search).get_params() == search.get_params()
+        assert search.set_params(margin=0.02).margin == 0.02
+
+    def test_not_fitted(self):
+        with pytest.raises(sklearn.exceptions.NotFittedError):
+            ff.FairSearch().predict([[1.0]])
+
+    def test_metadata_is_routed(self, frame):
+        features, y = frame[["skill", "height"]], frame["repaid"]
+        with sklearn.config_context(enable_metadata_routing=True):
+            model = make_pipeline(FunctionTransformer(), ff.FairSearch(**QUICK))
+            params = {"sensitive_features": frame["sex"].to_numpy()}
+            scores = cross_val_score(model, features, y, cv=2, params=params)
+        assert scores.min() > 0.7
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"margin": -1}, "margin"),
+            ({"confidence": 1.5}, "confidence"),
+            ({"max_steps": 1}, "max_steps"),
+            ({"fairness": "luck"}, "fairness"),
+            ({"min_ratio": 0.8, "fairness": "equal_opportunity"}, "min_ratio"),
+            ({"drop": ("shoe",)}, "drop must name columns of X; got 'shoe'"),
+        ],
+    )
+    def test_bad_options(self, frame, options, message):
+        with pytest.raises(InvalidInputError, match=message):
+            fitted(frame, **options)
+
+    def test_bad_input(self, frame):
+        with pytest.raises(InvalidInputError, match="sensitive_features must be given"):
+            ff.FairSearch().fit(frame[["skill"]], frame["repaid"])
+        with pytest.raises(InvalidInputError, match=r"baseline must be scores in \[0, 1\]"):
+            fitted(frame.assign(score_now=frame["height"] * 10))
+        with pytest.raises(InvalidInputError, match="sparse"):
+            ff.FairSearch().fit(eye_array(10), np.arange(10) % 2, sensitive_features=np.arange(10) % 2)

@@ -1,0 +1,185 @@
+"""The verdict of a search: counts, paired tests, the order of tests, and how often it certifies what is none."""
+
+import numpy as np
+import pytest
+from tools import search_study
+
+from fairfrontier.search._growth import Checkpoint, sufficiency
+from fairfrontier.search._result import judge
+from fairfrontier.search._verdict import Comparison, compare, count, largest_pair, primary, sequence, verdicts
+
+
+def rows(n=3000, k=4, groups=2, seed=0):
+    rng = np.random.default_rng(seed)
+    group = rng.integers(0, groups, n)
+    y = rng.random(n) < 0.3 + 0.1 * group
+    baseline = rng.random(n) < 0.2 + 0.3 * y + 0.1 * group
+    decisions = np.where(rng.random((n, k)) < 0.15, rng.random((n, k)) < 0.4, baseline[:, None])
+    sensitive = {"sex": np.array([f"g{one}" for one in group], dtype=object)}
+    return y, sensitive, baseline, decisions
+
+
+def gap_difference(base, decided, masks, pair, other):
+    """The difference of two gaps and its variance, row by row: the obvious way."""
+    psi = np.zeros(len(base))
+    for sign, mask in ((1, masks[pair[0]]), (-1, masks[pair[1]])):
+        psi[mask] += sign * (base[mask] - base[mask].mean()) / mask.sum()
+    for sign, mask in ((-1, masks[other[0]]), (1, masks[other[1]])):
+        psi[mask] += sign * (decided[mask] - decided[mask].mean()) / mask.sum()
+    gap = base[masks[pair[0]]].mean() - base[masks[pair[1]]].mean()
+    gap -= decided[masks[other[0]]].mean() - decided[masks[other[1]]].mean()
+    return gap, (psi**2).sum() + sum(1.0 / masks[i].sum() ** 2 for i in {*pair, *other})
+
+
+class TestComparison:
+    @pytest.mark.parametrize("groups", [2, 3])
+    def test_it_is_that_of_the_rows(self, groups):
+        y, sensitive, baseline, decisions = rows(groups=groups)
+        counts = count(y, sensitive, baseline, decisions, fairness="demographic_parity")
+        pair = largest_pair(counts)
+        found = compare(counts, pair)
+        difference = (decisions == y[:, None]).astype(float) - (baseline == y)[:, None]
+        np.testing.assert_allclose(found.accuracy, difference.mean(axis=0))
+        variance = ((difference**2).sum(axis=0) + 1) / len(y) - difference.mean(axis=0) ** 2
+        np.testing.assert_allclose(found.accuracy_error, np.sqrt(variance / len(y)))
+        masks = [sensitive["sex"] == f"g{one}" for one in range(groups)]
+        ways = [way for i, j in counts.sets.pairs() for way in ((i, j), (j, i))]
+        for position, way in enumerate(ways):
+            for k in range(decisions.shape[1]):
+                gap, variance = gap_difference(baseline.astype(float), decisions[:, k].astype(float), masks, pair, way)
+                assert found.gains[position, k] == pytest.approx(gap)
+                assert found.gain_errors[position, k] == pytest.approx(np.sqrt(variance))
+
+    def test_attributes_that_overlap(self):
+        y, sensitive, baseline, decisions = rows(k=2)
+        rng = np.random.default_rng(1)
+        sensitive["race"] = rng.choice(["x", "y", "z"], len(y)).astype(object)
+        counts = count(y, sensitive, baseline, decisions, fairness="demographic_parity")
+        masks = [sensitive[name.split("=")[0]] == name.split("=")[1] for name in counts.sets.names]
+        pair = largest_pair(counts)
+        found = compare(counts, pair)
+        ways = [way for i, j in counts.sets.pairs() for way in ((i, j), (j, i))]
+        for position, way in enumerate(ways):
+            gap, variance = gap_difference(baseline.astype(float), decisions[:, 1].astype(float), masks, pair, way)
+            assert found.gains[position, 1] == pytest.approx(gap)
+            assert found.gain_errors[position, 1] == pytest.approx(np.sqrt(variance))
+
+    def test_quotients_are_compared_on_the_scale_of_logarithms(self):
+        y, sensitive, baseline, decisions = rows()
+        counts = count(y, sensitive, baseline, decisions, fairness="impact_ratio")
+        found = compare(counts, largest_pair(counts))
+        masks = [sensitive["sex"] == "g0", sensitive["sex"] == "g1"]
+
+        def log_quotient(decided, masks):
+            return np.log(decided[masks[0]].mean() / decided[masks[1]].mean())
+
+        before = abs(log_quotient(baseline, masks))
+        expected = [before - abs(log_quotient(one, masks)) for one in decisions.T]
+        np.testing.assert_allclose(found.gain, expected)
+        rng, draws = np.random.default_rng(0), []
+        in_order = np.arange(len(y)) < masks[0].sum()
+        for _ in range(400):  # a bootstrap of the rows inside each group
+            again = np.concatenate([rng.choice(np.flatnonzero(mask), mask.sum()) for mask in masks])
+            parts = [log_quotient(one[again], [in_order, ~in_order]) for one in (baseline, decisions[:, 0])]
+            draws.append(parts[0] - parts[1])
+        assert found.gain_errors[np.argmin(found.gains[:, 0]), 0] == pytest.approx(np.std(draws), rel=0.15)
+
+    def test_equal_opportunity_compares_rows_of_one_label(self):
+        y, sensitive, baseline, decisions = rows()
+        counts = count(y, sensitive, baseline, decisions, fairness="equal_opportunity")
+        women = sensitive["sex"] == "g0"
+        expected = [baseline[y & women].mean(), baseline[y & ~women].mean()]
+        np.testing.assert_allclose(counts.base_rates(), expected)
+
+    def test_the_baseline_itself_is_never_less_disparate(self):
+        y, sensitive, baseline, _ = rows()
+        counts = count(y, sensitive, baseline, baseline[:, None], fairness="demographic_parity")
+        found = compare(counts, largest_pair(counts))
+        assert found.gain[0] == pytest.approx(0.0)
+        assert found.p_values(0.005)[0] >= 0.5
+
+
+def comparison(accuracy, gain, error=0.01, n_rows=1000):
+    accuracy, gain = np.asarray(accuracy, dtype=float), np.asarray(gain, dtype=float)
+    errors = np.full(len(accuracy), error)
+    return Comparison(accuracy, errors, np.stack([gain, gain + 1.0]), np.stack([errors, errors]), n_rows)
+
+
+class TestSequence:
+    def test_tests_end_with_the_first_failure(self):
+        found = comparison([0.0, 0.0, 0.0], [0.1, 0.0, 0.1])
+        assert verdicts(found, np.array([0, 1, 2]), 0.05, 0.05) == ["alternative", "cannot tell", "cannot tell"]
+        assert verdicts(found, np.array([2, 0, 1]), 0.05, 0.05) == ["alternative", "cannot tell", "alternative"]
+
+    def test_what_is_too_inaccurate_or_more_disparate_is_none(self):
+        found = comparison([-0.2, 0.0], [0.1, -0.2])
+        assert verdicts(found, np.array([0, 1]), 0.005, 0.05) == ["not", "not"]
+
+    def test_the_choice_comes_first_unless_it_will_fail(self):
+        found = comparison([0.0, 0.1, -0.2], [0.05, 0.2, 0.2])
+        assert sequence(found, 0.05, 0.05, 1000, 0).tolist() == [0, 1, 2]
+        assert sequence(found, 0.05, 0.05, 1000, 2).tolist() == [1, 0, 2]
+
+    def test_the_largest_gain_that_will_probably_pass_is_chosen(self):
+        assert primary(comparison([0.1, 0.1, -0.2], [0.05, 0.2, 0.9]), 0.05, 0.05, 1000) == 1
+        assert primary(comparison([-0.2, -0.1], [0.2, 0.2]), 0.05, 0.05, 1000) == 1
+
+    def test_rows_needed_give_the_power(self):
+        found = comparison([0.0, -0.2], [0.01, 0.1], n_rows=1000)
+        needed, none = found.rows_needed(0.05, 0.05)
+        assert none is None
+        assert found.power(0.05, 0.05, needed)[0] == pytest.approx(0.8, abs=0.01)
+
+
+class TestJudgement:
+    def test_a_required_candidate_alone_can_be_the_alternative(self):
+        y, sensitive, _, _ = rows(n=20_000)
+        rng = np.random.default_rng(2)
+        men = sensitive["sex"] == "g1"
+        baseline = y ^ (rng.random(len(y)) < 0.1) | (men & (rng.random(len(y)) < 0.3))
+        better, random = y.copy(), rng.random(len(y)) < 0.5
+        counts = count(y, sensitive, baseline, np.stack([better, random], axis=1), fairness="demographic_parity")
+        options = {"margin": 0.005, "confidence": 0.95}
+        found = judge(["better", "random"], counts, counts, **options)
+        assert (found.verdict, found.chosen) == ("alternative", 0)
+        assert [one.verdict for one in found.candidates] == ["alternative", "not"]
+        assert judge(["better", "random"], counts, counts, required=1, **options).verdict == "none"
+        assert (
+            judge(["better", "random"], counts, counts, required=0, promised=False, **options).verdict == "cannot tell"
+        )
+        assert found.baseline["accuracy"] == pytest.approx(np.mean(baseline == y))
+        assert found.candidates[0].fairness == pytest.approx(1 - abs(y[men].mean() - y[~men].mean()))
+
+
+class TestStudy:
+    """The tool behind the figures in results/search.md, on few simulated searches."""
+
+    @pytest.mark.parametrize("n_candidates", [1, 30, 300])
+    @pytest.mark.parametrize("null", ["accuracy", "fairness", "both"])
+    def test_what_is_none_is_seldom_certified(self, n_candidates, null):
+        share = search_study.certified(null, n_candidates=n_candidates, n_searches=300, n_rows=10_000, seed=1)
+        assert share <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
+
+    def test_an_alternative_is_found(self):
+        assert search_study.certified("alternative", n_candidates=10, n_searches=200, n_rows=40_000, seed=1) >= 0.8
+
+    def test_the_worlds_are_what_they_say(self):
+        accuracy, gain = search_study.truth("accuracy")
+        assert (accuracy, gain) == (pytest.approx(-search_study.MARGIN), pytest.approx(0.05))
+        accuracy, gain = search_study.truth("fairness")
+        assert (accuracy, gain) == (pytest.approx(0.01), pytest.approx(0.0))
+
+
+class TestSufficiency:
+    def test_few_checkpoints_say_nothing(self):
+        assert sufficiency([Checkpoint(2, 3, 0.8), Checkpoint(3, 4, 0.8)]) is None
+
+    def test_two_small_gains_are_enough(self):
+        grown = [Checkpoint(i, i, area) for i, area in enumerate([0.8, 0.85, 0.8502, 0.85])]
+        assert sufficiency(grown).enough
+        assert not sufficiency(grown[:3]).enough
+
+    def test_gains_that_halve_sum_to_the_last(self):
+        found = sufficiency([Checkpoint(i, i, 0.9 - 0.1 * 0.5**i) for i in range(6)])
+        assert found.expected == pytest.approx(found.last_gain)
+        assert found.bound >= found.expected

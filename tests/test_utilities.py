@@ -1,0 +1,196 @@
+"""Accuracy as ranks, payoffs and F-scores; scores between groups; strata: against scikit-learn, SciPy and R."""
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+from sklearn import metrics as sklearn_metrics
+
+import fairfrontier as ff
+from fairfrontier.chunks import array_chunks
+from fairfrontier.exceptions import GroupError, InvalidInputError
+
+LOANS = ff.expected_payoff(true_positive=1.0, false_positive=-2.0)
+
+
+def problem(seed, n=None):
+    rng = np.random.default_rng(seed)
+    n = n or int(rng.integers(20, 200))
+    y = np.concatenate([[0, 1, 0, 1], rng.integers(0, 2, n)])
+    group = np.concatenate([[0, 0, 1, 1], rng.integers(0, 2, n)])
+    scores = np.clip(rng.integers(0, 8, (n + 4, 3)) / 7 + 0.1 * y[:, None], 0, 1)
+    return y, group, scores, rng.integers(1, 4, n + 4).astype(float)
+
+
+def accuracies(accuracy, y, scores, group, weight=None, **options):
+    points = ff.tradeoff_points(
+        y, scores, sensitive_features=group, accuracy=accuracy, sample_weight=weight, include_constant=False, **options
+    )
+    return points.accuracy
+
+
+def test_auc_and_f1_are_those_of_scikit_learn():
+    for seed in range(100):
+        y, group, scores, weight = problem(seed)
+        for given in (None, weight):
+            auc = [sklearn_metrics.roc_auc_score(y, s, sample_weight=given) for s in scores.T]
+            np.testing.assert_allclose(accuracies("auc", y, scores, group, given), auc, atol=1e-12)
+            f1 = [sklearn_metrics.f1_score(y, s > 0.5, sample_weight=given, zero_division=0) for s in scores.T]
+            np.testing.assert_allclose(accuracies("f1", y, scores, group, given), f1, atol=1e-12)
+
+
+def test_ks_is_that_of_scipy():
+    for seed in range(50):
+        y, group, scores, _ = problem(seed)
+        expected = [ks_2samp(s[y == 1], s[y == 0]).statistic for s in scores.T]
+        np.testing.assert_allclose(accuracies("ks", y, scores, group), expected, atol=1e-12)
+
+
+def test_recall_at_a_rate_is_recall_of_the_top():
+    for seed in range(50):
+        y, group, scores, weight = problem(seed)
+        for rate in (0.1, 0.37, 0.8):
+            found = accuracies(ff.recall_at(rate), y, scores, group, weight)
+            chosen = ff.top_share(scores, rate, sample_weight=weight)
+            expected = [np.average(chosen[name][y == 1], weights=weight[y == 1]) for name in chosen]
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+            for decided in chosen.values():
+                assert np.average(decided, weights=weight) == pytest.approx(rate)
+                assert len(np.unique(decided[(decided > 0) & (decided < 1)])) <= 1
+
+
+def test_payoffs_against_a_sum():
+    for seed in range(50):
+        y, group, scores, weight = problem(seed)
+        rng = np.random.default_rng(seed)
+        tp, fp, fn, tn = rng.normal(size=4)
+        measure = ff.expected_payoff(true_positive=tp, false_positive=fp, false_negative=fn, true_negative=tn)
+        table = np.array([[tn, fp], [fn, tp]])
+        best = table.max(axis=1)[y] @ weight
+        worst = table.min(axis=1)[y] @ weight
+        decided = (scores > 0.5).astype(int)
+        expected = [(table[y, d] @ weight - worst) / (best - worst) for d in decided.T]
+        np.testing.assert_allclose(accuracies(measure, y, scores, group, weight), expected, atol=1e-12)
+        gain = rng.normal(size=len(y))
+        most = np.maximum(weight * gain, 0).sum()
+        least = np.minimum(weight * gain, 0).sum()
+        expected = ((weight * gain) @ decided - least) / (most - least)
+        np.testing.assert_allclose(accuracies(ff.row_payoff(gain), y, scores, group, weight), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "value"),
+    [("auc", 0.5), ("ks", 0.0), ("f1", 2 * 0.25 / 1.25), (ff.recall_at(0.2), 0.2), ("accuracy", 0.75)],
+)
+def test_the_best_constant_model_is_best_by_the_measure(accuracy, value):
+    y, group = np.tile([0, 0, 0, 1], 10), np.repeat(["a", "b"], 20)
+    points = ff.tradeoff_points(y, np.linspace(0, 1, 40), sensitive_features=group, accuracy=accuracy)
+    assert points.accuracy[-1] == pytest.approx(value)
+    assert points.fairness[-1] == 1.0
+
+
+def test_payoffs_prefer_the_better_constant():
+    y, group = np.tile([0, 0, 0, 1], 10), np.repeat(["a", "b"], 20)
+    measure = ff.expected_payoff(true_positive=5.0, false_positive=-1.0)
+    points = ff.tradeoff_points(y, np.linspace(0, 1, 40), sensitive_features=group, accuracy=measure)
+    assert points.rates[-1].tolist() == [1.0, 1.0]
+    assert points.accuracy[-1] == pytest.approx(5 / 8)
+
+
+@pytest.mark.parametrize("accuracy", ["auc", "ks", "f1", ff.recall_at(0.3), LOANS])
+def test_intervals_take_them(accuracy):
+    rng = np.random.default_rng(0)
+    y, group = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    scores = np.clip(0.4 * y[:, None] + 0.6 * rng.random((300, 3)), 0, 1)
+    options = {"sensitive_features": group, "accuracy": accuracy}
+    interval = ff.fauc_interval(y, scores, n_resamples=60, random_state=0, **options)
+    assert interval.estimate == pytest.approx(ff.fauc_score(y, scores, **options))
+    assert interval.low < interval.corrected < interval.high
+    assert interval.samples.std() > 0
+
+
+def test_amounts_stay_with_their_rows_in_resamples():
+    rng = np.random.default_rng(0)
+    y, group, gain = rng.integers(0, 2, 300), rng.integers(0, 3, 300), rng.normal(size=300)
+    perfect = (gain > 0).astype(float)
+    options = {"sensitive_features": group, "accuracy": ff.row_payoff(gain), "include_constant": False}
+    bands = ff.taf_bands(y, perfect, n_resamples=60, random_state=0, **options)
+    assert bands.estimate.accuracy[0] == pytest.approx(1.0)
+    assert bands.low[0] == pytest.approx(1.0)
+
+
+def test_chunks_say_what_they_cannot_do_and_do_the_rest():
+    y, group, scores, _ = problem(1, n=100)
+    chunks = array_chunks(y, scores, sensitive_features=group, chunk_rows=30)
+    with pytest.raises(InvalidInputError, match="all rows at once"):
+        ff.points_from_chunks(chunks, accuracy="auc")
+    for accuracy in ("f1", ff.expected_payoff(false_positive=-2.0, false_negative=-1.0)):
+        points = ff.points_from_chunks(chunks, accuracy=accuracy)
+        np.testing.assert_allclose(points.accuracy[:-1], accuracies(accuracy, y, scores, group))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: ff.expected_payoff(), "make a difference"),
+        (lambda: ff.recall_at(0.0), "selection_rate"),
+        (lambda: ff.row_payoff([0, 0]), "only zeros"),
+        (lambda: accuracies(ff.row_payoff([1.0, 2.0]), [0, 1, 1], [0, 1, 1], list("aab")), "one amount per row"),
+        (lambda: ff.top_share({"a": [0.1, np.nan]}, 0.5), "finite"),
+    ],
+)
+def test_errors_say_what_to_do(call, message):
+    with pytest.raises(InvalidInputError, match=message):
+        call()
+
+
+def test_standardized_mean_differences_against_plain_means():
+    for seed in range(30):
+        _, _, scores, weight = problem(seed)
+        group = np.random.default_rng(seed).choice(["x", "y", "z"], len(scores))
+        group[:3] = ["x", "y", "z"]
+        found = ff.standardized_mean_difference(
+            {"m": scores[:, 0]}, sensitive_features=group, reference="y", sample_weight=weight
+        )
+        mean = {g: np.average(scores[group == g, 0], weights=weight[group == g]) for g in "xyz"}
+        centre = np.average(scores[:, 0], weights=weight)
+        deviation = np.sqrt(np.average((scores[:, 0] - centre) ** 2, weights=weight))
+        assert found["m"] == pytest.approx({g: (mean[g] - mean["y"]) / deviation for g in "xz"})
+
+
+# Admissions to Berkeley in 1973 (R's UCBAdmissions): admitted and rejected men, admitted and rejected women.
+BERKELEY = [
+    (512, 313, 89, 19),
+    (353, 207, 17, 8),
+    (120, 205, 202, 391),
+    (138, 279, 131, 244),
+    (53, 138, 94, 299),
+    (22, 351, 24, 317),
+]
+
+
+def test_strata_give_what_r_gives_for_berkeley():
+    decided, sex, department = [], [], []
+    for i, counts in enumerate(BERKELEY):
+        for j, count in enumerate(counts):
+            decided += [1 - j % 2] * count
+            sex += [["m", "f"][j // 2]] * count
+            department += [i] * count
+    options = {"sensitive_features": sex, "control_features": department, "reference": "f"}
+    found = ff.mantel_haenszel({"admitted": decided}, **options)["admitted"]["m"]
+    # mantelhaen.test(UCBAdmissions, correct = FALSE)
+    assert found.odds_ratio == pytest.approx(0.9046968, abs=1e-7)
+    assert (found.low, found.high) == pytest.approx((0.7719074, 1.0603298), abs=1e-6)
+    assert found.p_value == pytest.approx(0.2169, abs=1e-4)
+    assert found.n_strata == 6
+    # Without strata men seem to be favoured.
+    options["control_features"] = np.zeros(len(sex))
+    plain = ff.mantel_haenszel({"admitted": decided}, **options)["admitted"]["m"]
+    assert plain.odds_ratio == pytest.approx(1198 * 1278 / (1493 * 557))
+    rates = 1198 / 2691, 557 / 1835
+    assert plain.risk_ratio == pytest.approx(rates[0] / rates[1])
+    assert plain.risk_difference == pytest.approx(rates[0] - rates[1])
+
+
+def test_strata_without_both_groups_are_an_error():
+    with pytest.raises(GroupError, match="both groups"):
+        ff.mantel_haenszel([1, 0, 1, 0], sensitive_features=list("aabb"), control_features=list("xxyy"))

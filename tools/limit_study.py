@@ -1,0 +1,240 @@
+"""Check the achievable frontier where the truth is known: six populations with closed-form posteriors.
+
+    python tools/limit_study.py run --draws 20 --minutes 3 --out results/limit.jsonl     (again: goes on)
+    python tools/limit_study.py table --out results/limit.jsonl
+    python tools/limit_study.py benchmark --tasks compas-race     (against results/records.jsonl.gz)
+
+Each draw takes 10,000 rows from a population, estimates its achievable frontier, and compares it with the truth: the
+best rule for the true posteriors of 200,000 other rows. The error that comes from learning the posteriors is measured
+more sharply, against the same estimator with the true posteriors of the same rows.
+"""
+
+import argparse
+import gzip
+import json
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+import fairfrontier as ff
+
+ROWS, TRUTH_ROWS = 10_000, 200_000
+LEVELS = np.linspace(0.0, 1.0, 41)
+SHOWN = (0.0, 0.8, 0.9, 0.95, 1.0)
+
+
+def logistic(t):
+    return 1.0 / (1.0 + np.exp(-t))
+
+
+@dataclass(frozen=True)
+class Population:
+    """Features, and for each row P(group) (n, 2) and P(y = 1) in each group (n, 2)."""
+
+    x: np.ndarray
+    group: np.ndarray
+    label: np.ndarray
+
+    def posteriors(self, track, fairness, a):
+        """Return P(y = 1) and P(row set) for what the rule may look at."""
+        rows = np.arange(len(self.x))
+        known = np.eye(2)[a] if track == "aware" else self.group
+        label = self.label[rows, a] if track == "aware" else (self.group * self.label).sum(axis=1)
+        return label, known if fairness == "demographic_parity" else known * self.label
+
+
+def _two(p):
+    return np.column_stack([1.0 - p, p])
+
+
+def smooth(rng, n):
+    x = rng.normal(size=(n, 3))
+    label = logistic(1.5 * x[:, 0] + np.sin(2 * x[:, 1]) + 0.5 * x[:, 0] * x[:, 2])
+    return Population(x, _two(logistic(x[:, 0] + 0.5 * x[:, 1] ** 2 - 0.5)), np.column_stack([label, label]))
+
+
+def discrete(rng, n):
+    table = np.random.default_rng(5).uniform(-2.0, 2.0, size=(3, 27))
+    x = rng.integers(0, 3, size=(n, 3))
+    cell = x @ [9, 3, 1]
+    return Population(x, _two(logistic(table[0, cell])), logistic(table[1:, cell]).T)
+
+
+def many_features(rng, n):
+    x = rng.normal(size=(n, 20))
+    label = logistic(x[:, :8].sum(axis=1) / 2 + 0.3 * x[:, 0] * x[:, 1])
+    return Population(x, _two(logistic(x[:, 0] + 0.5 * x[:, 8])), np.column_stack([label, label]))
+
+
+def rare_group(rng, n):
+    x = rng.normal(size=(n, 4))
+    label = logistic(np.column_stack([1.2 * x[:, 0] + x[:, 1], 1.2 * x[:, 0] + x[:, 1] - 1.0]))
+    return Population(x, _two(logistic(-3.4 - x[:, 0] + 0.5 * x[:, 2])), label)
+
+
+def label_noise(rng, n):
+    x = rng.normal(size=(n, 5))
+    label = 0.2 + 0.6 * logistic(2 * x[:, 0] + x[:, 1])
+    return Population(x, _two(logistic(x[:, 0] - x[:, 2])), np.column_stack([label, label]))
+
+
+def blind_is_harder(rng, n):
+    x = rng.normal(size=(n, 4))
+    signal = 1.5 * x[:, 0] + x[:, 1]
+    return Population(x, _two(logistic(1.5 * x[:, 2])), logistic(np.column_stack([signal - 1.0, signal + 1.0])))
+
+
+POPULATIONS = (smooth, discrete, many_features, rare_group, label_noise, blind_is_harder)
+CASES = [(p.__name__, track, "demographic_parity") for track in ("blind", "aware") for p in POPULATIONS] + [
+    (p, "blind", "equal_opportunity") for p in ("smooth", "blind_is_harder")
+]
+
+
+def draw(name, seed, n):
+    """Return a population's rows with their groups and labels."""
+    rng = np.random.default_rng(seed)
+    rows = next(p for p in POPULATIONS if p.__name__ == name)(rng, n)
+    a = (rng.random(n) < rows.group[:, 1]).astype(int)
+    return rows, a, (rng.random(n) < rows.label[np.arange(n), a]).astype(int)
+
+
+def truth(name, track, fairness):
+    """Return the best accuracy at each level from the true posteriors of many rows."""
+    rows, a, y = draw(name, 10**6, TRUTH_ROWS)
+    posteriors = rows.posteriors(track, fairness, a)
+    known = ff.achievable_frontier(
+        None, y, sensitive_features=a, fairness=fairness, track=track, grid=LEVELS, probabilities=posteriors
+    )
+    return known.plugin
+
+
+def run(out, cases, draws, minutes, known):
+    """Add draws to the records until the time is over; `known`: only with the true posteriors, which is quick."""
+    stop = time.monotonic() + 60 * minutes
+    records = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    done = {(r["case"], r["seed"]) for r in records}
+    truths = {r["case"]: r["truth"] for r in records}
+    with out.open("a") as file:
+        for seed in range(draws):
+            for case in cases:
+                key = " ".join(case)
+                if (key, seed) in done:
+                    continue
+                if time.monotonic() > stop:
+                    return
+                if key not in truths:
+                    truths[key] = truth(*case).round(6).tolist()
+                file.write(
+                    json.dumps({"case": key, "seed": seed, "truth": truths[key], **one(case, seed, known)}) + "\n"
+                )
+                file.flush()
+
+
+def one(case, seed, known):
+    """Return the estimate of one draw, with learned and with true posteriors."""
+    name, track, fairness = case
+    rows, a, y = draw(name, seed, ROWS)
+    options = {"sensitive_features": a, "fairness": fairness, "track": track, "grid": LEVELS, "random_state": seed}
+    oracle = ff.achievable_frontier(None, y, probabilities=rows.posteriors(track, fairness, a), **options)
+    start = time.process_time()
+    found = oracle if known else ff.achievable_frontier(rows.x, y, **options)
+    parts = ("accuracy", "attained", "low", "high", "unlearned")
+    return {
+        "seconds": round(time.process_time() - start, 2),
+        "oracle": oracle.accuracy.round(6).tolist(),
+        **{part: getattr(found, part).round(6).tolist() for part in parts},
+    }
+
+
+def table(out):
+    """Print bias and coverage of each case; ± is the standard error over draws."""
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    names = ("population", "track", "measure", "draws", *(f"error at {f:g}" for f in SHOWN), "error of `attained`")
+    print("| " + " | ".join((*names, "band holds the curve", "`low` below it", "mean width", "CPU seconds")) + " |")
+    print("|---" * (len(names) + 4) + "|")
+    shown = np.searchsorted(LEVELS, np.array(SHOWN) - 1e-9)
+    inside = []
+    for case in dict.fromkeys(r["case"] for r in records):
+        of_case = [r for r in records if r["case"] == case]
+        part = {
+            name: np.array([r[name] for r in of_case])
+            for name in ("truth", "oracle", "accuracy", "attained", "low", "high")
+        }
+        error = part["accuracy"] - part["oracle"]
+        spread = error.std(axis=0, ddof=1) / np.sqrt(len(error)) if len(error) > 1 else np.full(len(LEVELS), np.nan)
+        below = (part["low"] <= part["truth"] + 1e-6).all(axis=1)
+        holds = below & (part["high"] >= part["truth"] - 1e-6).all(axis=1)
+        inside += holds.tolist()
+        cells = [f"{error.mean(axis=0)[i]:+.4f} ± {spread[i]:.4f}" for i in shown]
+        attained = (part["attained"] - part["oracle"]).mean()
+        cells += [
+            f"{attained:+.4f}",
+            f"{holds.mean():.0%}",
+            f"{below.mean():.0%}",
+            f"{(part['high'] - part['low']).mean():.4f}",
+        ]
+        seconds = np.mean([r["seconds"] for r in of_case])
+        print("| " + " | ".join([*case.split(), str(len(of_case)), *cells, f"{seconds:.0f}"]) + " |")
+    print(f"\nThe band holds the whole curve in {np.mean(inside):.1%} of {len(inside)} draws.")
+
+
+def benchmark(tasks, jobs):
+    """Compare the achievable frontier, the attribute known, with the mean test points of every benchmarked method."""
+    print("| task | rows | seconds | points | above the curve | above the band | largest excess | at .9, .95, 1 |")
+    print("|---" * 8 + "|")
+    for task in tasks:
+        name, attribute = task.split("-")
+        data = getattr(ff.datasets, f"load_{name}")()
+        X = ff.datasets.design_matrix(data, drop_sensitive=attribute).values
+        start = time.perf_counter()
+        found = ff.achievable_frontier(
+            X, data.target, sensitive_features=data.sensitive_features[attribute], track="aware", n_jobs=jobs
+        )
+        seconds = time.perf_counter() - start
+        points = mean_points(task)
+        excess = points[:, 1] - found(points[:, 0])
+        outside = points[:, 1] > np.interp(points[:, 0], found.grid, found.high)
+        print(
+            f"| {task} | {len(X)} | {seconds:.0f} | {len(points)} | {np.sum(excess > 0)} | {outside.sum()} | "
+            f"{excess.max():+.4f} | " + ", ".join(f"{found(f):.4f}" for f in (0.9, 0.95, 1.0)) + " |"
+        )
+
+
+def mean_points(task):
+    """Return fairness and accuracy of each candidate of each method, averaged over splits, shape (k, 2)."""
+    by_method = defaultdict(list)
+    with gzip.open(Path(__file__).parents[1] / "results" / "records.jsonl.gz", "rt") as file:
+        for record in map(json.loads, file):
+            if (record["table"], record["task"], record["status"]) == ("dp", task, "done"):
+                by_method[record["method"]].append([record["points"]["fairness"], record["points"]["accuracy"]])
+    means = []
+    for of_method in by_method.values():
+        fewest = min(len(points[0]) for points in of_method)
+        means.append(np.mean([[part[:fewest] for part in points] for points in of_method], axis=0).T)
+    return np.concatenate(means)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("run", "table", "benchmark"))
+    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=3.0)
+    parser.add_argument("--out", type=Path, default=Path("results/limit.jsonl"))
+    parser.add_argument("--tasks", nargs="+", default=["compas-race"], help="such as adult-gender")
+    parser.add_argument("--cases", type=int, default=len(CASES), help="only the first so many cases")
+    parser.add_argument("--known", action="store_true", help="give the true posteriors: the band alone is checked")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    if options.what == "benchmark":
+        benchmark(options.tasks, options.jobs)
+        return
+    if options.what == "run":
+        run(options.out, CASES[: options.cases], options.draws, options.minutes, options.known)
+    table(options.out)
+
+
+if __name__ == "__main__":
+    main()
