@@ -267,6 +267,7 @@ class TestProposition1:
 def test_regression_is_tuned_by_r2():
     data, group = rows(8, regression=True)
     model = FairStacksRegressor(random_state=0).fit(data.H, data.y, sensitive_features=group)
-    assert 0.2 < max(model.cv_fauc_.values()) < 1.0
+    # Biases are in standard deviations of the target.
+    assert 0.1 < max(model.cv_fauc_.values()) < 1.0
     assert model.points_.names[-1] == "constant"
     assert model.points_.accuracy[-1] == 0.0

@@ -36,9 +36,15 @@ Positive = Annotated[
     str | None, typer.Option(help="The label's positive value. Default: guessed by its name, and announced.")
 ]
 Fairness = Annotated[
-    str, typer.Option(help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds.")
+    str,
+    typer.Option(
+        help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds; impact_ratio, or one of "
+        "the others with _ratio. 'impact_ratio against White' compares with one group, '… within job' inside each job."
+    ),
 ]
-Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
+Accuracy = Annotated[
+    str, typer.Option(help="accuracy, balanced_accuracy, f1, auc, ks, brier; r2 or exp_mse for a number.")
+]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
 Thresholds = Annotated[
