@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from fairfrontier import _validation as validate
 from fairfrontier._extras import require
@@ -58,7 +60,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     threshold : float, default=0.5
         A score above it is the positive class.
     n_jobs : int, optional
-        Threads of tree families.
+        Threads of training; None: one.
     random_state : int, default=0
         Seed of everything.
     folder : path-like, optional
@@ -180,8 +182,15 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        started, seed = clock.monotonic(), int(self.random_state)
         settings = self._checked_settings()
+        # On a busy machine threads that wait for each other cost more than they bring.
+        with threadpool_limits(limits=effective_n_jobs(self.n_jobs)):
+            self._search(X, y, sensitive_features, baseline, settings)
+        return self
+
+    def _search(self, X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any]) -> None:
+        """Search, and keep what was found."""
+        started, seed = clock.monotonic(), int(self.random_state)
         problem = prepare(X, y, sensitive_features, baseline, settings, threshold=self.threshold)
         self.plan_, self.classes_ = problem.plan, np.array(problem.classes)
         folder = None if self.folder is None else Path(self.folder)
@@ -222,7 +231,6 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             for name, values in features.training.sensitive.items()
         }
         self.model_ = make_model(problem, features, found, trained, store, self.classes_, float(self.threshold))
-        return self
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
