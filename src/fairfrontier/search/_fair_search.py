@@ -11,6 +11,7 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
+from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -29,6 +30,9 @@ from fairfrontier.search._stacking import Requirement
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
+
+# Fewer rows are trained on with one thread.
+_ROWS_FOR_THREADS = 20_000
 
 Progress = Callable[[str, float], None]
 
@@ -183,8 +187,9 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self
         """
         settings = self._checked_settings()
-        # On a busy machine threads that wait for each other cost more than they bring.
-        with threadpool_limits(limits=effective_n_jobs(self.n_jobs)):
+        # With few rows, or on a busy machine, threads that wait for each other cost more than they bring.
+        threads = effective_n_jobs(self.n_jobs) if number_of_rows(y) >= _ROWS_FOR_THREADS else 1
+        with threadpool_limits(limits=threads):
             self._search(X, y, sensitive_features, baseline, settings)
         return self
 
