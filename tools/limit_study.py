@@ -2,7 +2,7 @@
 
     python tools/limit_study.py run --draws 20 --minutes 3 --out results/limit.jsonl     (again: goes on)
     python tools/limit_study.py table --out results/limit.jsonl
-    python tools/limit_study.py growth --draws 20 --out results/limit_growth.jsonl       Adult: 2,000 rows foresee 24,000
+    python tools/limit_study.py growth --draws 20 --out results/limit_growth.jsonl    (Adult)
     python tools/limit_study.py benchmark --tasks compas-race     (against results/records.jsonl.gz)
 
 Each draw takes 10,000 rows from a population, estimates its achievable frontier, and compares it with the truth: the
@@ -213,10 +213,9 @@ def growth(out, draws, minutes):
     measured, ahead = records[0]["measured"], records[1:]
     holds = [r["low"] <= measured <= r["high"] for r in ahead]
     error = np.mean([r["accuracy"] - measured for r in ahead])
+    gain = np.mean([r["gain"] for r in ahead])
     print(f"24,000 rows reach {measured:.4f}. From 2,000 rows: mean error of the projection {error:+.4f}, mean gain")
-    print(
-        f"{np.mean([r['gain'] for r in ahead]):.4f}; the 90 % interval holds it in {np.sum(holds)} of {len(holds)} draws."
-    )
+    print(f"{gain:.4f}; the 90 % interval holds it in {np.sum(holds)} of {len(holds)} draws.")
 
 
 def two_members():
