@@ -205,7 +205,7 @@ def growth(out, draws, minutes):
             if time.monotonic() > stop:
                 break
             rows = np.random.default_rng(seed).permutation(len(y))[:2000]
-            options = {"estimator": two_members(), "n_repeats": 1, "random_state": seed}
+            options = {"estimator": two_members(), "n_repeats": 2, "random_state": seed}
             found = ff.learning_frontier(X[rows], y[rows], sensitive_features=a[rows], min_fairness=0.95, **options)
             records.append(asdict(found.project(24_000)))
             file.write(json.dumps(records[-1]) + "\n")

@@ -84,7 +84,9 @@ class LearningCurve:
         last = float(self.rows[-1])
         more = _law(self, lambda c: np.array([0.0, last**-c - float(wanted) ** -c]), self.confidence)
         low, high = (float(np.clip(value, 0.0, 1.0)) for value in level[1:])
-        return Projection(wanted, level[0], low, high, *more)
+        # b ≥ 0: more rows do no harm, and fewer no good.
+        least, most = (0.0, np.inf) if wanted >= last else (-np.inf, 0.0)
+        return Projection(wanted, level[0], low, high, *(float(np.clip(value, least, most)) for value in more))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +158,7 @@ def learning_frontier(
         Numbers of rows to fit to, at least three; None: a sixteenth of the rows that a fold leaves, an eighth, a
         quarter, half, and all.
     n_repeats : int
-        Subsamples of each size.
+        Subsamples of each size, at least two.
     confidence : float
         Coverage of each interval.
     estimator, cv, sensitive_mode, sample_weight, n_jobs, random_state
@@ -190,7 +192,9 @@ def learning_frontier(
     validate.one_of(track, TRACKS, parameter="track")
     level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
+    advice = ": two subsamples of a size tell how much chance there is in one"
+    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=2, advice=advice)
+    cv = validate.whole_number(cv, parameter="cv", low=2)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
     sizes = _sizes(rows, len(task), cv)
