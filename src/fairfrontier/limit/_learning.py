@@ -27,6 +27,8 @@ _EXPONENTS = np.linspace(0.2, 1.2, 11)
 # Shares of all rows that the subsamples have, and how often each is drawn.
 _SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 _FEWEST_ROWS = 100
+# No learning curve is a power law exactly: at each size it is trusted to this share of the way to the largest size.
+_TRUST = 0.2
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,9 @@ class LearningCurve:
 
         Notes
         -----
-        For each exponent c the law a − b·rows^(−c), b ≥ 0, is fitted by generalised least squares; the projection is
-        the average over exponents, weighted by how well each fits, and its interval that of the mixture.
+        For each exponent c the law a − b·rows^(−c), b ≥ 0, is fitted by generalised least squares, in which small sizes
+        count less: the law is an approximation. The projection is the average over exponents, weighted by how well each
+        fits, and its interval that of the mixture.
         """
         wanted = validate.whole_number(rows, parameter="rows", low=1)
         level = _law(self, lambda c: np.array([1.0, -(float(wanted) ** -c)]), self.confidence)
@@ -113,10 +116,11 @@ class LearningFrontier:
 
     def sentence(self) -> str:
         """Return what twice the rows would add, in one sentence."""
-        twice = self.project(2 * int(self.achievable.rows[-1]))
+        last = int(self.achievable.rows[-1])
+        now, twice = self.project(last), self.project(2 * last)
         return (
             f"At fairness {short(self.min_fairness, 2)} twice the data would add {short(twice.gain)} "
-            f"({short(twice.gain_low)} to {short(twice.gain_high)}) to the {short(self.achievable.accuracy[-1])} that "
+            f"({short(twice.gain_low)} to {short(twice.gain_high)}) to the {short(now.accuracy)} that "
             "is attainable now."
         )
 
@@ -279,7 +283,8 @@ def _curve(task: Task, rules: list[list[FairRule]], sizes: IntArray, confidence:
 
 def _law(curve: LearningCurve, target: Any, confidence: float) -> tuple[float, float, float]:
     """Return mean and interval of `target(c)`ᵀ(a, b) over the laws a − b·rows^(−c)."""
-    inverse = np.linalg.inv(curve.covariance)
+    distance = curve.accuracy[-1] - curve.accuracy
+    inverse = np.linalg.inv(curve.covariance + np.diag((_TRUST * distance) ** 2))
     means, errors, misfits = [], [], []
     for c in _EXPONENTS:
         design = np.column_stack([np.ones(len(curve.rows)), -(curve.rows.astype(np.float64) ** -c)])
