@@ -280,8 +280,8 @@ class Judge:
         worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def likely(self, judged: Judged, limits: Limits, confidence: float) -> np.ndarray:
-        """Tell which candidates are fair enough on new rows with a probability, all row sets at once.
+    def likely(self, found: Judged, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
+        """Tell which of some candidates are fair enough on new rows with a probability, all row sets at once.
 
         Notes
         -----
@@ -289,8 +289,8 @@ class Judge:
         then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
         pair at its level is too few.
         """
-        good = np.ones(len(judged), dtype=bool)
-        for rates in self.seen_rates(judged):
+        good = np.ones(len(index), dtype=bool)
+        for rates in self.seen_rates(found.take(index)):
             softened = (rates * self.size + 1.0) / (self.size + 2.0)
             errors = np.sqrt(softened * (1.0 - softened) / self.size)
             if limits.min_fairness is not None:
