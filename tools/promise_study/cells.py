@@ -82,7 +82,8 @@ def run(cell: Cell, cache: Path, error_parity: str | None = None, *, with_rivals
     if not everything:
         ways = {name: way for name, way in ways.items() if name not in stacks.SELDOM}
     if with_rivals and cell.draw < _DRAWS_WITH_RIVALS:
-        ways |= rivals.methods(draw, score, error_parity, slow=everything and cell.rows <= _ROWS_FOR_THE_SLOW)
+        slow = everything and cell.rows <= _ROWS_FOR_THE_SLOW and len(np.unique(draw.group)) == 2
+        ways |= rivals.methods(draw, score, error_parity, slow=slow)
     for name, method in ways.items():
         record["results"] += [_answer(name, method, asked, everyone, truth) for asked in ASKED]
     return record
