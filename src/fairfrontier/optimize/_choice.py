@@ -317,27 +317,47 @@ class Judge:
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""
-        found = self.mixed() if randomize else self.single()
-        allowed = self._allowed(found, limits)
-        stack = ~np.isnan(found.place).all(axis=1)
-        # A stack must beat the constant model.
-        allowed &= ~stack | (found.accuracy > self.constant_accuracy)
         if limits.min_fairness is None and limits.min_ratio is None:
-            return self._fairest(found.take(np.flatnonzero(allowed)))
-        seems = allowed & self._seem(found, limits)
-        order = np.flatnonzero(seems & stack)
-        # Of equals the first has moved least.
+            found = self._worth_having(self.mixed() if randomize else self.single(), limits)
+            return self._fairest(found)
+        found = self._worth_having(self.single(), limits)
+        alone = found.take(np.flatnonzero(self._seem(found, limits)))
+        chosen = self._most_accurate(alone, limits)
+        if chosen is None:
+            # More is asked than so many rows can tell. What seems fair is then the best guess, or the constant model.
+            stack = alone.take(np.flatnonzero(~np.isnan(alone.place[:, 0])))
+            chosen = self._seems_fairest(stack) if len(stack) else self._fairest(alone)
+        if not randomize:
+            return chosen
+        # A mixture is worth its draws only if it is more accurate.
+        mixed = self._worth_having(self.mixed(), limits)
+        least = -np.inf if chosen is None else float(chosen.accuracy[0]) + 1e-12
+        mixed = mixed.take(np.flatnonzero(self._seem(mixed, limits) & (mixed.accuracy > least)))
+        return self._most_accurate(mixed, limits) or chosen
+
+    def _worth_having(self, found: Judged, limits: Limits) -> Judged:
+        """Return the candidates that are allowed, and more accurate than the constant model or that model itself."""
+        constant = np.isnan(found.place).all(axis=1)
+        return found.take(
+            np.flatnonzero(self._allowed(found, limits) & (constant | (found.accuracy > self.constant_accuracy)))
+        )
+
+    def _most_accurate(self, found: Judged, limits: Limits) -> Judged | None:
+        """Return the most accurate stack or mixture that meets the limits; of equals the first has moved least."""
+        order = np.flatnonzero(~np.isnan(found.place).all(axis=1))
         order = order[np.argsort(-found.accuracy[order].round(12), kind="stable")]
         for start in range(0, len(order), _AT_A_TIME):
             part = found.take(order[start : start + _AT_A_TIME])
             good = np.flatnonzero(self._meets(part, limits))
             if len(good):
                 return part.take(good[:1])
-        if len(order):
-            # More is asked than so many rows can tell. What seems fair is then the best guess.
-            gap = np.max([self._gap(one[order]) for one in found.rates], axis=0)
-            return found.take(order[np.flatnonzero(gap <= gap.min() + _SAME * found.errors[order].max())[:1]])
-        return self._fairest(found.take(np.flatnonzero(seems)))
+        return None
+
+    def _seems_fairest(self, found: Judged) -> Judged:
+        """Return the most accurate of those whose gap is as small as any, but for a little of its error."""
+        gap = np.max([self._gap(one) for one in found.rates], axis=0)
+        best = np.flatnonzero(gap <= gap.min() + _SAME * found.errors.max())
+        return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
     def _seem(self, found: Judged, limits: Limits) -> np.ndarray:
         """Tell which candidates meet the limits as far as their rates are taken as they are."""
