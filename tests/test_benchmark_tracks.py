@@ -316,6 +316,18 @@ def test_own_learners_are_rows_beside_ours_with_paired_differences(module, tmp_p
     assert again.points == records["Grid", 0].points
 
 
+def test_the_command_takes_a_learner_and_both_tracks_by_default(module, tmp_path, capsys):
+    arguments = ["reproduce", "--method", f"{module}:Plain", "--methods", "Plain", "--tasks", "compas-race"]
+    arguments += ["--table", "dp", "--quick", "--splits", "1", "--out", str(tmp_path / "out")]
+    assert cli.main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "2 cells, 2 to do" in shown
+    assert "dp blind compas-race split 0 Plain: FAUC 0." in shown
+    assert "dp in-x compas-race split 0 Plain: FAUC 0." in shown
+    assert cli.main([*arguments[:1], "--method", "nowhere:Plain", *arguments[3:]]) == 2
+    assert "method must be module:Class" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "text", ["no_such_module:A", "my_learners", "my_learners:None_", "my_learners:np", "json:JSONDecoder"]
 )

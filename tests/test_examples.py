@@ -13,6 +13,7 @@ OPTIONS = {
     "compare_paths.py": ["--splits", "1", "--trees", "20", "--markdown", "OUT"],
     "fairstacks_panels.py": ["--small", "--out", "OUT"],
     "simulate_random_populations.py": ["--draws", "2", "--resamples", "60", "--cells", "0", "16", "18", "--out", "OUT"],
+    "ratio_coverage.py": ["--largest", "30", "--repetitions", "40", "--out", "OUT"],
     "simulate_coverage.py": ["--draws", "3", "--no-extra", "--scenarios", "few-8-1000", "--out", "OUT"],
 }
 # It measures for a minute or two, and is run by hand.

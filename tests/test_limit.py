@@ -79,6 +79,21 @@ class TestProgram:
         # The posteriors are the shares in the cells themselves: on the labels the rules do as promised.
         np.testing.assert_allclose(found.accuracy, expected, atol=1e-6)
 
+    @pytest.mark.parametrize("groups", [2, 3])
+    def test_ratios_of_rates_have_the_optimum_of_their_program(self, groups):
+        cell, a, y, weight = cells_table(7, groups)
+        eta, member = frequencies(cell, a, y, weight, "demographic_parity", groups)
+        found = curve(y, a, (eta, member), fairness="impact_ratio", sample_weight=weight)
+        share = weight / weight.sum()
+        load = share[:, None] * member / (share @ member)
+        expected = []
+        for f in LEVELS:
+            pairs = [f * load[:, t] - load[:, s] for s in range(groups) for t in range(groups) if s != t]
+            best = linprog(-share * (2 * eta - 1), A_ub=np.array(pairs), b_ub=np.zeros(len(pairs)), bounds=(0.0, 1.0))
+            expected.append(share @ (1 - eta) - best.fun)
+        np.testing.assert_allclose(found.plugin, expected, atol=1e-6)
+        np.testing.assert_allclose(found.accuracy, expected, atol=1e-6)
+
     def test_two_uniform_groups_have_their_closed_form(self):
         n = 1000
         t = (np.arange(n) + 0.5) / n
@@ -294,6 +309,14 @@ class TestGap:
         found = ff.frontier_gap(x, y, scores, sensitive_features=sex, model="biased", stack=None, **QUICK)
         share = 0.05 / (1 - points.fairness[0])
         assert found.accuracy[0] == pytest.approx(share * points.accuracy[0] + (1 - share) * points.accuracy[1])
+
+    def test_ratios_are_taken_apart_too(self, data):
+        x, y, sex, scores = data
+        found = ff.frontier_gap(
+            x, y, scores, sensitive_features=sex, fairness="impact_ratio", min_fairness=0.8, **QUICK
+        )
+        assert found.accuracy[0] + found.loss.sum() == pytest.approx(1.0)
+        assert np.all(found.loss[:2] >= -1e-9)
 
     def test_without_a_name_the_best_model_is_yours(self, data):
         x, y, sex, scores = data

@@ -20,6 +20,7 @@ from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Settings
 from fairfrontier.report._audit import summarise_rows
 from fairfrontier.report._rates import summarise_selections
+from fairfrontier.report._summarise import default_title
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:
@@ -72,7 +73,6 @@ def trail(file: Path, table: AuditTable) -> dict[str, Any]:
 
 def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:
     """Return what was asked, for the summary."""
-    count = len(table.chunks.names)
     return Settings(
         source=options.file.name,
         label=options.label or "",
@@ -89,7 +89,7 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
         min_group=max(options.min_group, math.ceil(options.min_share * table.n_rows)),
         reference=dict(_reference(text, table) for text in options.reference),
         baseline=_baseline(options.baseline, table),
-        title=options.title or f"Fairness and accuracy of {count:,} model{'' if count == 1 else 's'}",
+        title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
         notes=(*notes, *table.notes),
     )
 

@@ -138,13 +138,14 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         console.print()
         console.print(sentence(summary["overview"]))
         console.print(sentence(summary["rule"]))
-        console.print(
-            Text(
-                "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
-                f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
-                style="dim",
+        if "ratio" not in settings["fairness"]:
+            console.print(
+                Text(
+                    "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
+                    f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
+                    style="dim",
+                )
             )
-        )
     for note in summary["notes"]:
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 

@@ -188,7 +188,7 @@ def learning_frontier(
     True
     """
     validate.one_of(track, TRACKS, parameter="track")
-    slack = 1.0 - validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
+    level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
@@ -200,16 +200,16 @@ def learning_frontier(
 
     def best(usable: Any) -> FairRule:
         posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs, rows=usable)
-        return achieve(task, Learned(posteriors, None), np.array([slack])).rules[0]
+        return achieve(task, Learned(posteriors, None), np.array([level])).rules[0]
 
     subsamples = _subsamples(task.cell, sizes, cv, repeats, generator)
     models = None
     if estimators is not None:
         named = named_models(estimators, expected="a non-empty list of (name, estimator) pairs")
-        frontier = [[_models_rule(X, task, fold, named, usable, slack) for usable in of_size] for of_size in subsamples]
+        frontier = [[_models_rule(X, task, fold, named, usable, level) for usable in of_size] for of_size in subsamples]
         models = _curve(task, frontier, sizes, confidence)
     rules = [[best(usable) for usable in of_size] for of_size in subsamples]
-    return LearningFrontier(1.0 - slack, _curve(task, rules, sizes, confidence), models)
+    return LearningFrontier(level, _curve(task, rules, sizes, confidence), models)
 
 
 def _sizes(rows: ArrayLike | None, n_rows: int, cv: int) -> IntArray:
@@ -245,7 +245,7 @@ def _subsamples(
     return result
 
 
-def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, slack: float) -> FairRule:
+def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, level: float) -> FairRule:
     """Return the best mixture of estimators fitted to some rows, cross-fitted."""
     y, classes = task.y.astype(np.intp), (0, 1)
     decisions = np.zeros((len(task), len(named)))
@@ -254,7 +254,7 @@ def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, sl
         for j, (name, model) in enumerate(named):
             fitted = clone(model).fit(_safe_indexing(X, train), y[train])
             decisions[test, j] = positive_scores(fitted, _safe_indexing(X, test), classes=classes, name=name) > 0.5
-    return best_rule(task, decisions, slack)
+    return best_rule(task, decisions, level)
 
 
 def _curve(task: Task, rules: list[list[FairRule]], sizes: IntArray, confidence: float) -> LearningCurve:

@@ -252,7 +252,8 @@ def fit_group_columns(
     seed : int
         Of the learners.
     """
-    attributes = [replace(attribute, codes=attribute.codes[codes]) for attribute in contrasts.attributes]
+    # By size: what the learners make of the groups must not depend on their names.
+    attributes = [replace(attribute, codes=attribute.codes[codes]).by_size() for attribute in contrasts.attributes]
     targets = group_targets(attributes, contrasts.label[codes], fairness)
     pairs = [(name, learner, target) for target in targets for name, learner in default_learners(seed)]
     splits = list(train_test(folds))

@@ -885,7 +885,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
         own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
-        end = self.path_.target[-1] if own else np.zeros_like(solution.b0)
+        end = solution.coordinates(self.path_.target[-1:])[0] if own else np.zeros_like(solution.b0)
         weights, constants = solution.stacks(np.stack([end, solution.b0]))
         at_zero, at_one = (rows.scores @ weights.T + constants).T
         low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))

@@ -35,7 +35,7 @@ from fairfrontier.report._prepare import (
 )
 from fairfrontier.report._rates import summarise_selections
 from fairfrontier.report._stack import trial
-from fairfrontier.report._summarise import Settings, family_name, summarise
+from fairfrontier.report._summarise import Settings, default_title, family_name, summarise
 from fairfrontier.report._tables import (
     LL144_COLUMNS,
     Table,
@@ -282,7 +282,7 @@ def audit(
         confidence=confidence,
         reference=reference or {},
         sample_weight=None if sample_weight is None else "sample_weight",
-        title=title or f"Fairness and accuracy of {len(rows.names):,} models",
+        title=title or default_title(len(rows.names), labelled=labelled),
     )
     if labelled and CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")

@@ -101,6 +101,12 @@ class Settings:
         return replace(self, notes=(*notes, *self.notes))
 
 
+def default_title(n_models: int, *, labelled: bool) -> str:
+    """Return the title of a report that was given none."""
+    what = "Fairness and accuracy" if labelled else "Selection rates"
+    return f"{what} of {n_models:,} model{'' if n_models == 1 else 's'}"
+
+
 def summarise(
     base: Evaluation,
     settings: Settings,
@@ -180,7 +186,7 @@ def summarise(
         ],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
-            "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
+            "hull": points.frontier(points.sets.compares_differences).support.tolist(),
             "base": taf_curve(base.points.fairness, base.points.accuracy).support.tolist(),
         },
         "fauc": _fauc(base.points, settings, interval),
@@ -384,7 +390,7 @@ def _numbers(values: Any) -> list[float] | list[int]:
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
     return {
         "estimate": fauc(points.frontier(), settings.weight),
-        "hull": fauc(points.frontier(interpolate=True), settings.weight),
+        "hull": fauc(points.frontier(points.sets.comparison != "odds"), settings.weight),
         "low": None if interval is None else float(interval[0]),
         "high": None if interval is None else float(interval[1]),
     }

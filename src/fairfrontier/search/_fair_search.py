@@ -37,7 +37,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     fairness : str, default="demographic_parity"
-        The measure; see `tradeoff_points`.
+        The measure, of differences or of quotients of rates; see `tradeoff_points`.
     min_fairness, min_ratio : float, optional
         What the model must reach: fairness, or the quotient of the lowest and the highest rate. Neither: the fairest
         candidate that is likely to be shown an alternative.
@@ -236,7 +236,8 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _checked_settings(self) -> dict[str, Any]:
         """Return what the plan says about the search."""
-        named_measure(self.fairness)
+        if named_measure(self.fairness).comparison not in ("difference", "ratio"):
+            raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {self.fairness!r}")
         validate.one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
         validate.number(self.margin, parameter="margin", low=0.0, high=1.0)
         validate.number(self.confidence, parameter="confidence", low=0.5, high=1.0, strict=True)
@@ -246,7 +247,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         for name in ("min_fairness", "min_ratio"):
             if getattr(self, name) is not None:
                 validate.number(getattr(self, name), parameter=name, low=0.0, high=1.0)
-        if self.min_ratio is not None and self.fairness != "demographic_parity":
+        if self.min_ratio is not None and self.fairness not in ("demographic_parity", "impact_ratio"):
             raise InvalidInputError(f"min_ratio is for fairness='demographic_parity'; got {self.fairness!r}")
         if self.time is not None:
             validate.number(self.time, parameter="time", low=0.0, strict=True)
