@@ -64,8 +64,8 @@ def kitchen_sink(
     if families and not any(isinstance(family, ModelFamily) for family in families):
         if group_models or X is not None:
             raise InvalidInputError(
-                "families must be fitted for group_models=True; got unfitted ones: a stack that fits them adds models of "
-                "the attribute by itself"
+                "families must be fitted for group_models=True; got unfitted ones: a stack that fits them adds models "
+                "of the attribute by itself"
             )
         return [pair for family in families for pair in _unfitted(family)]
     if not group_models:
