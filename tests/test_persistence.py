@@ -26,10 +26,15 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from sklearn.svm import SVC
 
 import fairfrontier as ff
+import fairfrontier.learners
+from fairfrontier import _persistence
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import (
     FAGTB,
+    FCSC,
+    FPIR,
     AdversarialDebiasing,
+    KernelFair,
     MinipatchTrees,
     MinipatchTreesRegressor,
     Reductions,
@@ -155,6 +160,7 @@ def test_families_come_back_the_same(rows, tmp_path):
         FAGTB(n_estimators=3).fit_grid(X, y, sensitive_features=sex, values=[0.1, 0.2]),
         AdversarialDebiasing(epochs=1).fit_grid(X, y, sensitive_features=sex, values=[0.1, 0.2]),
     ]
+    grids += [make().fit_grid(X, y, sensitive_features=sex, values=[0.1, 0.2]) for make in (FCSC, FPIR, KernelFair)]
     sink = kitchen_sink(forest, models, *grids, group_models=True, X=X, sensitive_features=sex)
     for same in (ff.load(ff.save(sink, tmp_path / "sink.skops")), pickle.loads(pickle.dumps(sink))):
         assert same.names == sink.names
@@ -273,3 +279,11 @@ class TestFilesOfOtherVersions:
         assert path.stat().st_size < 300_000
         with pytest.raises(InvalidInputError, match="would unpack to 200,000,000 bytes"):
             ff.load(path)
+
+
+def test_every_public_learner_can_be_in_a_file():
+    """Loading trusts types by their names, so that a new learner must be added to the table."""
+    public = {name for name in fairfrontier.learners.__all__ if isinstance(getattr(fairfrontier.learners, name), type)}
+    assert public - {"ModelFamily"} <= set(_persistence._MODULES)
+    for name, module in _persistence._MODULES.items():
+        assert hasattr(importlib.import_module(f"fairfrontier.{module}"), name), name
