@@ -242,7 +242,7 @@ def test_every_promise_names_a_test_that_exists():
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
 def test_a_killed_command_leaves_nothing():
-    """One kill of the many in ``results/kill_runs.md``."""
+    """One of the kills that ``tools/kill_runs.py`` makes by the hundred."""
     command = [sys.executable, "-m", "tools.kill_runs", "--kills", "1", "--longest", "1.5"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False)
     assert done.returncode == 0, done.stdout + done.stderr
