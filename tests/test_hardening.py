@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -224,3 +226,25 @@ class TestCryptic:
         model = ff.learners.AdversarialDebiasing(batch_size=32.5)
         with pytest.raises(InvalidInputError, match="batch_size must be a whole number"):
             model.fit(H, y, sensitive_features=group)
+
+
+def test_every_promise_names_a_test_that_exists():
+    project = Path(__file__).parents[1]
+    page = (project / "docs" / "promises.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/\w+\.py)::(\w+)`", page)
+    assert len(named) > 20
+    for file, name in named:
+        assert f"def {name}(" in (project / file).read_text(encoding="utf-8"), (file, name)
+    for line in page.splitlines():
+        if line.startswith("| ") and not line.startswith("| promise"):
+            assert "`tests/" in line, line
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at /proc")
+def test_a_killed_command_leaves_nothing():
+    """One of the kills that ``tools/kill_runs.py`` makes by the hundred."""
+    command = [sys.executable, "-m", "tools.kill_runs", "--kills", "1", "--longest", "1.5"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[1], check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "**0 were wrong**" in done.stdout
+    assert "- audit: 1 kills" in done.stdout

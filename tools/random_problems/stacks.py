@@ -98,8 +98,11 @@ def _decisions(problem: Problem, model: Any, tally: Tally) -> None:
         "fairness": problem.options()["fairness"],
     }
     states = model.decision_path(problem.scores, problem.y, **rows)
-    target = np.atleast_1d(model.path_.target[0])
-    zero, one = (model.at(target=part * target).decision_function(problem.scores) for part in (0.0, 1.0))
+    target = np.atleast_2d(model.path_.target.T).T
+    # With several contrasts the path is a line of its own, from the unconstrained stack at 1 to its end at 0.
+    own = target.shape[1] > 1 and not np.allclose(target[-1], -target[0])
+    ends_at = target[-1] if own else np.zeros_like(target[0])
+    zero, one = (model.at(target=there).decision_function(problem.scores) for there in (ends_at, target[0]))
     slope = one - zero
     with np.errstate(divide="ignore", invalid="ignore"):
         crossing = -zero / slope
@@ -117,6 +120,7 @@ def _decisions(problem: Problem, model: Any, tally: Tally) -> None:
         tally.compare("decision path = counting (rates)", found, expected, tolerance=1e-11)
     inside = crossing[np.isfinite(crossing) & (np.abs(crossing) < 1) & (np.abs(slope) > near)]
     ends = np.unique(np.concatenate([[-1.0, 1.0], inside]))
+    ends = ends[ends >= 0.0] if own else ends
     for left, right in pairwise(ends):
         if right - left > 1e-6:
             there = (states.position >= left - 1e-12) & (states.position <= right + 1e-12)
