@@ -121,8 +121,9 @@ def of_models(
     def measure(label: BoolArray, scores: NDArray[Any], decided: NDArray[Any], weight: FloatArray) -> FloatArray:
         positive, total = weight * label, weight.sum()
         result = np.empty(scores.shape[1])
-        for j, of_model in enumerate(scores.T):
-            order = np.argsort(-of_model, kind="stable")
+        for j in range(scores.shape[1]):
+            of_model = np.ascontiguousarray(scores[:, j])
+            order = np.argsort(of_model)[::-1]
             ends = np.append(np.flatnonzero(np.diff(of_model[order])), len(order) - 1)
             selected = np.append(0.0, np.cumsum(weight[order])[ends])
             hits = np.append(0.0, np.cumsum(positive[order])[ends])

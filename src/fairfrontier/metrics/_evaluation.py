@@ -13,7 +13,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
 from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, named_measure, row_masks
-from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import CellSums, KeyedSums, decision_threshold, keyed_sums
 
 
 def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
@@ -81,10 +81,12 @@ class SumRows:
         assert self.measure.of_rows is not None
         classes, codes = validate.distinct(np.asarray(rows.y), parameter="y_true")
         validate.two_classes(classes)
-        scores = np.column_stack([rows.scores, np.zeros(len(rows)), np.ones(len(rows))])
-        decided = scores if self.threshold is None else scores > self.threshold
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-        return self.measure.of_rows(codes == 1, scores, decided, weight)
+        limit = decision_threshold(rows.scores, self.threshold)
+        decided = rows.scores if limit is None else rows.scores > limit
+        alike = np.tile([0.0, 1.0], (len(rows), 1))
+        both = ((rows.scores, decided), (alike, alike))
+        return np.concatenate([self.measure.of_rows(codes == 1, *one, weight) for one in both])
 
     def _check_unit_scores(self, rows: Rows) -> None:
         """Probabilities must be in [0, 1] where a measure reads them as such."""
