@@ -117,7 +117,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     >>> search = FairSearch(max_steps=3).fit(
     ...     {"skill": skill, "height": height}, y, sensitive_features={"sex": sex}, baseline=in_use
     ... )
-    >>> search.verdict_, search.delivered_.accuracy > np.mean((in_use > 0.5) == y)
+    >>> search.verdict_, bool(search.delivered_.accuracy > np.mean((in_use > 0.5) == y))
     ('alternative', True)
     """
 
