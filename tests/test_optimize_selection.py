@@ -258,7 +258,7 @@ class TestMixtures:
         model, _ = fitted
         for level in (0.9, 0.95, 0.98):
             mixed, single = model.select(level, randomize=True), model.select(level)
-            assert mixed.selection_.accuracy >= single.selection_.accuracy - 0.003
+            assert mixed.selection_.accuracy >= single.selection_.accuracy
 
     def test_where_decisions_jump_it_is_said_and_mixing_helps(self):
         rng = np.random.default_rng(4)
