@@ -130,6 +130,9 @@ def test_delivered_figures_of_known_methods_and_their_errors_are_the_jackknifes(
     (paired,) = summary.comparisons("delivered")
     assert paired.difference.mean == pytest.approx(0.2 * 0.23)
     assert paired.difference.error == pytest.approx(0.2 * found.error)
+    # Paired over the splits that both have: without the last of the rival, the same differences.
+    (fewer,) = summarise_table([*ours, *late[:2]], "dp", "blind").comparisons("delivered")
+    assert (fewer.difference.mean, fewer.difference.count) == (pytest.approx(0.2 * (0.71 - 0.5)), 2)
     page = delivered_page([summary])
     assert "| FS Kitchen Sink (ours) | **.730 (.021)** |" in page
     assert "blind" in page

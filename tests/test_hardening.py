@@ -204,6 +204,15 @@ class TestCryptic:
         H[:, 0], H[:, 1] = 0.0, 0.3
         assert np.isfinite(ff.FairStacksClassifier().fit(H, y, sensitive_features=group).weights_).all()
 
+    def test_rows_without_weight_are_no_such_case(self):
+        y, H, group = rows()
+        weight = np.zeros(200)
+        weight[:60] = 1.0
+        chunks = array_chunks(y, H, sensitive_features=group, sample_weight=weight, chunk_rows=59)
+        model = ff.FairStacksClassifier(alpha=1.0).fit_chunks(chunks)
+        again = ff.FairStacksClassifier(alpha=1.0).fit(H[:60], y[:60], sensitive_features=group[:60])
+        np.testing.assert_allclose(model.weights_, again.weights_)
+
     @pytest.mark.parametrize("chunk_rows", [70.7, 0, "many"])
     def test_parts_of_rows_are_not_cut_off(self, chunk_rows):
         y, H, group = rows()

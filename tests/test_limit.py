@@ -368,6 +368,7 @@ class TestLearning:
         ahead = self.law(0.8, 0.0, 1.0).project(10**6)
         assert ahead.accuracy == pytest.approx(0.8, abs=1e-3)
         assert ahead.gain == pytest.approx(0.0, abs=1e-3)
+        assert ahead.gain_low >= 0.0
 
     def test_the_interval_covers_what_noise_does_to_the_law(self):
         rng = np.random.default_rng(0)
@@ -398,6 +399,21 @@ class TestLearning:
         y, a, _, _ = known_case()
         with pytest.raises(InvalidInputError, match="rows must be at least three whole numbers up to 250"):
             ff.learning_frontier(np.zeros((500, 1)), y, sensitive_features=a, rows=rows, **QUICK)
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"cv": 1}, "cv must be in"),
+            ({"n_repeats": 1}, "n_repeats must be in .*two subsamples"),
+            ({"track": "both"}, "track must be one of"),
+            ({"estimators": []}, "estimators must be a non-empty list"),
+        ],
+    )
+    def test_bad_options(self, changed, message):
+        y, a, _, _ = known_case()
+        given = {"rows": [50, 100, 200], **QUICK, **changed}
+        with pytest.raises(InvalidInputError, match=message):
+            ff.learning_frontier(np.zeros((500, 1)), y, sensitive_features=a, **given)
 
 
 class TestBadInput:

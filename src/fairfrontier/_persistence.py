@@ -30,6 +30,7 @@ _MODULES = {
     "FamilyUnion": "learners._family",
     "FittedModels": "learners._zoo",
     "FittedPath": "optimize._fitting",
+    "FoldModels": "optimize._base_models",
     "GroupModels": "learners._group",
     "GroupProbability": "_attribute_models",
     "Key": "optimize._mixture",

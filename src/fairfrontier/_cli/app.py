@@ -314,7 +314,7 @@ def search(
     missing: Annotated[str, typer.Option(help="Rows without a label, group or baseline: error or drop.")] = "error",
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    jobs: Annotated[int, typer.Option(help="Threads of tree families.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Threads of training.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     force: Force = False,
 ) -> None:

@@ -28,6 +28,7 @@ directions is then centred at what they say.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
@@ -35,6 +36,7 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
+from fairfrontier._columns import to_frame
 from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
@@ -245,6 +247,10 @@ class FairPath:
         The constant.
     kkt : ndarray of shape (p,)
         Residual of the optimality conditions, relative to the size of the gradients in them.
+    names : tuple of str
+        The base models.
+    library : str
+        The dataframe library of `to_frame`.
     """
 
     target: FloatArray
@@ -253,6 +259,19 @@ class FairPath:
     weights: FloatArray
     intercept: FloatArray
     kkt: FloatArray
+    names: tuple[str, ...] = ()
+    library: str = "pandas"
+
+    def to_frame(self) -> Any:
+        """Return the stacks as a dataframe: one row per stack, with the weight of each base model."""
+        columns: dict[str, Any] = {"tau": self.tau}
+        for title, values in (("target", self.target), ("score_bias", self.score_bias)):
+            wide = {f"{title}[{j}]": column for j, column in enumerate(values.T)} if values.ndim == 2 else {}
+            columns |= wide or {title: values}
+        columns |= {"intercept": self.intercept, "kkt": self.kkt}
+        names = self.names or [str(j) for j in range(self.weights.shape[1])]
+        columns |= {f"weight[{name}]": column for name, column in zip(names, self.weights.T, strict=True)}
+        return to_frame(columns, self.library)
 
     def __len__(self) -> int:
         return len(self.tau)

@@ -474,7 +474,7 @@ def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatAr
 
 
 def _check_squares(H: NDArray[Any], square: FloatArray, y_square: float) -> None:
-    """Raise if sums of squares of predictions (k,) or of the target are too large or too small for a number."""
+    """Raise if sums of squares of predictions H (n, k) or of the target are too large or too small for a number."""
     if not (np.isfinite(square).all() and np.isfinite(y_square)):
         what = "X" if not np.isfinite(square).all() else "y"
         raise InvalidInputError(
@@ -533,7 +533,7 @@ class KeyedMoments:
                 gram += centred.T @ centred
                 cross += centred.T @ residual
                 y_square += float(residual @ residual)
-        _check_squares(H, np.diag(gram), y_square)
+        _check_squares(H if rows.weight is None else H[rows.weight > 0], np.diag(gram), y_square)
         none = np.zeros(0), np.zeros((0, n_models))
         weights = RowWeights.of_rows(rows)
         return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS, weights), keyed)

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
+from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from fairfrontier import _validation as validate
 from fairfrontier._extras import require
@@ -27,6 +30,9 @@ from fairfrontier.search._stacking import Requirement
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
+
+# Fewer rows are trained on with one thread.
+_ROWS_FOR_THREADS = 20_000
 
 Progress = Callable[[str, float], None]
 
@@ -58,7 +64,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     threshold : float, default=0.5
         A score above it is the positive class.
     n_jobs : int, optional
-        Threads of tree families.
+        Threads of training; None: one.
     random_state : int, default=0
         Seed of everything.
     folder : path-like, optional
@@ -180,8 +186,16 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        started, seed = clock.monotonic(), int(self.random_state)
         settings = self._checked_settings()
+        # With few rows, or on a busy machine, threads that wait for each other cost more than they bring.
+        threads = effective_n_jobs(self.n_jobs) if number_of_rows(y) >= _ROWS_FOR_THREADS else 1
+        with threadpool_limits(limits=threads):
+            self._search(X, y, sensitive_features, baseline, settings)
+        return self
+
+    def _search(self, X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any]) -> None:
+        """Search, and keep what was found."""
+        started, seed = clock.monotonic(), int(self.random_state)
         problem = prepare(X, y, sensitive_features, baseline, settings, threshold=self.threshold)
         self.plan_, self.classes_ = problem.plan, np.array(problem.classes)
         folder = None if self.folder is None else Path(self.folder)
@@ -222,7 +236,6 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             for name, values in features.training.sensitive.items()
         }
         self.model_ = make_model(problem, features, found, trained, store, self.classes_, float(self.threshold))
-        return self
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
