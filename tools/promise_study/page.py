@@ -15,6 +15,8 @@ from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE
 PACKAGES = ("fairfrontier", "fairlearn", "oxonfair", "scikit-learn", "numpy", "scipy")
 # The level of a promise, and what may be missed by chance: two standard errors.
 _ERRORS = 2.0
+# With fewer draws the share of misses in one setting says nothing.
+_DRAWS_OF_A_SETTING = 20
 _TITLE = (
     "| method | answers | miss | mean miss | worst miss | median − asked | accuracy − hindsight | without an answer |"
 )
@@ -132,11 +134,16 @@ def _claims_of_promise(answers: list[Answer], name: str) -> list[str]:
     given = [answer for some in asked_so for answer in some if answer["status"] == "ok"]
     missed = sum(answer["fairness"] < answer["asked"] for answer in given)
     all_draws = sum(map(len, asked_so))
+    draws = max(map(len, asked_so))
+    settings = (
+        f"{sum(value > 0 for value in over)} of {len(over)} settings above, with up to {draws} draws each"
+        if draws >= _DRAWS_OF_A_SETTING
+        else f"not to be told with {draws} draw(s) of each setting"
+    )
     said = (
-        f"| {name}: misses ≤ {1 - CONFIDENCE:.0%} + {_ERRORS:g} standard errors in every setting | "
-        f"{sum(value > 0 for value in over)} of {len(over)} settings above, each with {min(map(len, asked_so))} to "
-        f"{max(map(len, asked_so))} draws; in all {missed} missed of {len(given):,} promises made to {all_draws:,} "
-        f"requests, {missed / max(len(given), 1):.1%} of the promises and {missed / all_draws:.1%} of the requests |"
+        f"| {name}: misses ≤ {1 - CONFIDENCE:.0%} + {_ERRORS:g} standard errors in every setting | {settings}; in all "
+        f"{missed} missed of {len(given):,} promises made to {all_draws:,} requests, {missed / max(len(given), 1):.1%} of "
+        f"the promises and {missed / all_draws:.1%} of the requests |"
     )
     lines = [said]
     for rows, limit in ((5_000, 0.005), (12_000, 0.002)):
