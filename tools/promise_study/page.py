@@ -142,8 +142,8 @@ def _claims_of_promise(answers: list[Answer], name: str) -> list[str]:
     )
     said = (
         f"| {name}: misses ≤ {1 - CONFIDENCE:.0%} + {_ERRORS:g} standard errors in every setting | {settings}; in all "
-        f"{missed} missed of {len(given):,} promises made to {all_draws:,} requests, {missed / max(len(given), 1):.1%} of "
-        f"the promises and {missed / all_draws:.1%} of the requests |"
+        f"{missed} missed of {len(given):,} promises made to {all_draws:,} requests, "
+        f"{missed / max(len(given), 1):.1%} of the promises and {missed / all_draws:.1%} of the requests |"
     )
     lines = [said]
     for rows, limit in ((5_000, 0.005), (12_000, 0.002)):
