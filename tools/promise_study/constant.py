@@ -1,7 +1,7 @@
 """Random problems: is a selected model ever less accurate than the constant model, beyond noise?
 
-Whether a stack is more accurate than the constant model is known from n rows, with a standard error of at most
-√(p(1 − p)/n), p being the share of rows on which the two differ in being right. The bound 1/(2√n) is used.
+Whether a stack is more accurate than the constant model is known from n rows with a standard error of √(p/n) at most, p
+being the share of rows that the two decide differently. Differences are counted in units of 1/(2√n), half of its bound.
 """
 
 from typing import Any

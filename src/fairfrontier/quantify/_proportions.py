@@ -19,7 +19,7 @@ BoolArray = NDArray[np.bool_]
 _SHARE_FOR_THE_RANGE = 0.02
 # The rates that may be true are searched at so many points at least and at most; where few often settle it, first at
 # these. Two points are about so many standard errors of the better known rate apart.
-_FEW, _LEAST, _MOST, _APART = 9, 33, 513, 0.25
+_FEW, _LEAST, _MOST, _APART = 9, 33, 513, 0.15
 # Rates at which the distance between points is measured.
 _FINE = 33
 # A binomial count is summed this many standard deviations to either side; what is left out is added to the error.
