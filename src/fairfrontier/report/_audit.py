@@ -17,12 +17,12 @@ from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._points import CONSTANT
-from fairfrontier.metrics import ACCURACY_MEASURES, MEASURES
+from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import StepWeight, Weight
-from fairfrontier.report._differences import differences
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._files import model_card, page, write_results
-from fairfrontier.report._intervals import fauc_bounds
+from fairfrontier.report._intervals import differences, fauc_bounds
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,
@@ -269,12 +269,13 @@ def audit(
     """
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
+    named_measure(fairness)
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
     settings = Settings(
         source="arrays",
         label="y_true",
-        fairness=one_of(fairness, MEASURES, parameter="fairness"),
+        fairness=fairness,
         accuracy=one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy"),
         sensitive_mode=one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode"),
         weight=StepWeight(0.8) if weight is None else weight,

@@ -388,9 +388,11 @@ def _numbers(values: Any) -> list[float] | list[int]:
 
 
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
+    odds = named_measure(settings.fairness).comparison == "odds"
     return {
         "estimate": fauc(points.frontier(), settings.weight),
-        "hull": fauc(points.frontier(interpolate=True), settings.weight),
+        # Random mixtures have no curve of odds ratios.
+        "hull": None if odds else fauc(points.frontier(interpolate=True), settings.weight),
         "low": None if interval is None else float(interval[0]),
         "high": None if interval is None else float(interval[1]),
     }
