@@ -130,6 +130,9 @@ def test_delivered_figures_of_known_methods_and_their_errors_are_the_jackknifes(
     (paired,) = summary.comparisons("delivered")
     assert paired.difference.mean == pytest.approx(0.2 * 0.23)
     assert paired.difference.error == pytest.approx(0.2 * found.error)
+    # Paired over the splits that both have: without the last of the rival, the same differences.
+    (fewer,) = summarise_table([*ours, *late[:2]], "dp", "blind").comparisons("delivered")
+    assert (fewer.difference.mean, fewer.difference.count) == (pytest.approx(0.2 * (0.71 - 0.5)), 2)
     page = delivered_page([summary])
     assert "| FS Kitchen Sink (ours) | **.730 (.021)** |" in page
     assert "blind" in page
@@ -314,6 +317,18 @@ def test_own_learners_are_rows_beside_ours_with_paired_differences(module, tmp_p
     split = SplitData("compas", 0, TINY)
     again = run_cell(Cell("dp", "compas-race", "Grid", 0, "blind"), split, own_methods(own))
     assert again.points == records["Grid", 0].points
+
+
+def test_the_command_takes_a_learner_and_both_tracks_by_default(module, tmp_path, capsys):
+    arguments = ["reproduce", "--method", f"{module}:Plain", "--methods", "Plain", "--tasks", "compas-race"]
+    arguments += ["--table", "dp", "--quick", "--splits", "1", "--out", str(tmp_path / "out")]
+    assert cli.main(arguments) == 0
+    shown = capsys.readouterr().out
+    assert "2 cells, 2 to do" in shown
+    assert "dp blind compas-race split 0 Plain: FAUC 0." in shown
+    assert "dp in-x compas-race split 0 Plain: FAUC 0." in shown
+    assert cli.main([*arguments[:1], "--method", "nowhere:Plain", *arguments[3:]]) == 2
+    assert "method must be module:Class" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ BASE = (
     "_csv",
     "_disk",
     "_extras",
+    "_forests",
     "_groups",
     "_html",
     "_rows",

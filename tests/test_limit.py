@@ -79,6 +79,21 @@ class TestProgram:
         # The posteriors are the shares in the cells themselves: on the labels the rules do as promised.
         np.testing.assert_allclose(found.accuracy, expected, atol=1e-6)
 
+    @pytest.mark.parametrize("groups", [2, 3])
+    def test_ratios_of_rates_have_the_optimum_of_their_program(self, groups):
+        cell, a, y, weight = cells_table(7, groups)
+        eta, member = frequencies(cell, a, y, weight, "demographic_parity", groups)
+        found = curve(y, a, (eta, member), fairness="impact_ratio", sample_weight=weight)
+        share = weight / weight.sum()
+        load = share[:, None] * member / (share @ member)
+        expected = []
+        for f in LEVELS:
+            pairs = [f * load[:, t] - load[:, s] for s in range(groups) for t in range(groups) if s != t]
+            best = linprog(-share * (2 * eta - 1), A_ub=np.array(pairs), b_ub=np.zeros(len(pairs)), bounds=(0.0, 1.0))
+            expected.append(share @ (1 - eta) - best.fun)
+        np.testing.assert_allclose(found.plugin, expected, atol=1e-6)
+        np.testing.assert_allclose(found.accuracy, expected, atol=1e-6)
+
     def test_two_uniform_groups_have_their_closed_form(self):
         n = 1000
         t = (np.arange(n) + 0.5) / n
@@ -295,6 +310,14 @@ class TestGap:
         share = 0.05 / (1 - points.fairness[0])
         assert found.accuracy[0] == pytest.approx(share * points.accuracy[0] + (1 - share) * points.accuracy[1])
 
+    def test_ratios_are_taken_apart_too(self, data):
+        x, y, sex, scores = data
+        found = ff.frontier_gap(
+            x, y, scores, sensitive_features=sex, fairness="impact_ratio", min_fairness=0.8, **QUICK
+        )
+        assert found.accuracy[0] + found.loss.sum() == pytest.approx(1.0)
+        assert np.all(found.loss[:2] >= -1e-9)
+
     def test_without_a_name_the_best_model_is_yours(self, data):
         x, y, sex, scores = data
         best = ff.frontier_gap(x, y, scores, sensitive_features=sex, stack=None, **QUICK)
@@ -345,6 +368,7 @@ class TestLearning:
         ahead = self.law(0.8, 0.0, 1.0).project(10**6)
         assert ahead.accuracy == pytest.approx(0.8, abs=1e-3)
         assert ahead.gain == pytest.approx(0.0, abs=1e-3)
+        assert ahead.gain_low >= 0.0
 
     def test_the_interval_covers_what_noise_does_to_the_law(self):
         rng = np.random.default_rng(0)
@@ -375,6 +399,21 @@ class TestLearning:
         y, a, _, _ = known_case()
         with pytest.raises(InvalidInputError, match="rows must be at least three whole numbers up to 250"):
             ff.learning_frontier(np.zeros((500, 1)), y, sensitive_features=a, rows=rows, **QUICK)
+
+    @pytest.mark.parametrize(
+        ("changed", "message"),
+        [
+            ({"cv": 1}, "cv must be in"),
+            ({"n_repeats": 1}, "n_repeats must be in .*two subsamples"),
+            ({"track": "both"}, "track must be one of"),
+            ({"estimators": []}, "estimators must be a non-empty list"),
+        ],
+    )
+    def test_bad_options(self, changed, message):
+        y, a, _, _ = known_case()
+        given = {"rows": [50, 100, 200], **QUICK, **changed}
+        with pytest.raises(InvalidInputError, match=message):
+            ff.learning_frontier(np.zeros((500, 1)), y, sensitive_features=a, **given)
 
 
 class TestBadInput:

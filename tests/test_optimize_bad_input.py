@@ -35,10 +35,11 @@ def test_base_models_that_do_not_fit():
         fit({"estimators": three, "cv": "prefit"})
     with pytest.raises(NotFittedError, match="LogisticRegression instance is not fitted"):
         fit({"estimators": MODELS, "cv": "prefit"})
-    with pytest.raises(
-        InvalidInputError, match=r"sample_weight was given, but the base model 'knn' .* does not take it"
-    ):
-        fit({"estimators": [("knn", KNeighborsClassifier())]}, sample_weight=np.ones(N))
+    for name in ("a__b", "alpha"):
+        with pytest.raises(
+            InvalidInputError, match=rf"names without '__' and other than the parameters .* got '{name}'"
+        ):
+            fit({"estimators": [(name, KNeighborsClassifier())]})
     lonely = np.zeros(N, dtype=int)
     lonely[0] = 1
     with pytest.raises(InvalidInputError, match=r"each class in at least two folds; the second .* has 1 row\(s\)"):

@@ -91,7 +91,8 @@ def test_constrained_form_is_the_solvers(options, m, weighted):
     problem = Problem(m, weighted=weighted, **options)
     assert problem.C.shape[1] == m
     for alpha in (1e-3, 1.0, 100.0):
-        largest = np.abs(RidgeFactor(problem.statistics, np.ones(problem.H.shape[1])).at(alpha).b0).max()
+        solution = RidgeFactor(problem.statistics, np.ones(problem.H.shape[1])).at(alpha)
+        largest = np.abs(solution.of_pairs(solution.b0)).max()
         for share in (0.0, 0.1, 0.5, 0.9, 1.0, 1.5):
             path = solve_stack(problem.statistics, alpha=alpha, tau=share * largest)
             w, constant = problem.cvxpy(alpha, tau=share * largest)
@@ -148,7 +149,7 @@ def test_stack_at_a_target_meets_its_kkt_conditions(options, m):
     alpha = 3.0
     solution = RidgeFactor(problem.statistics, np.ones(problem.H.shape[1])).at(alpha)
     for share in (1.0, 0.4, 0.0, -1.3):
-        t = share * solution.b0
+        t = share * solution.of_pairs(solution.b0)
         path = solve_stack(problem.statistics, alpha=alpha, target=t)
         w, constant = path.weights[0], path.intercept[0]
         B = problem.H.T @ problem.C

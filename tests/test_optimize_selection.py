@@ -92,6 +92,26 @@ class TestCalibration:
                 assert fairness(chosen.predict(H), group) > level - 0.05
                 assert chosen.score(H, y) > constant - 0.01
 
+    def test_several_contrasts_leave_the_ray_at_a_given_ridge_too(self):
+        rows, label, group = five_groups(0, 4000)
+        model = FairStacksClassifier(alpha=1.0).fit(rows, label, sensitive_features=group)
+        decided = (model.predict_path(rows) > 0.5).T
+        best = max(decided, key=lambda one: fairness(one, group))
+        b0 = model.path_.target[0]
+        on_ray = [model.at(target=share * b0).predict(rows) for share in np.linspace(1.0, -1.0, 81)]
+        as_accurate = [one for one in on_ray if (one == label).mean() >= (best == label).mean()]
+        assert fairness(best, group) > max(fairness(one, group) for one in as_accurate) + 0.02
+
+    def test_heavier_rows_are_not_more_rows(self):
+        rows, label, group = population(0, 800)
+        models = [
+            FairStacksClassifier(random_state=0, alphas=weight * np.array([1.0, 10.0])).fit(
+                rows, label, sensitive_features=group, sample_weight=np.full(800, weight)
+            )
+            for weight in (1.0, 1000.0)
+        ]
+        np.testing.assert_allclose(models[1].path_.target, models[0].path_.target, rtol=1e-6, atol=1e-9)
+
 
 @pytest.fixture(scope="module")
 def fitted():
@@ -147,7 +167,9 @@ class TestRequests:
 
     def test_what_cannot_be_asked(self, fitted):
         model, (H, y, group) = fitted
-        with pytest.raises(InvalidInputError, match="at least one of min_fairness, min_ratio and max_accuracy_loss"):
+        with pytest.raises(
+            InvalidInputError, match="at least one of min_fairness, min_ratio, max_accuracy_loss and min_rate"
+        ):
             model.select()
         with pytest.raises(InvalidInputError, match="calibration needs a confidence"):
             model.select(0.9, calibration=(H, y, group))
@@ -236,7 +258,7 @@ class TestMixtures:
         model, _ = fitted
         for level in (0.9, 0.95, 0.98):
             mixed, single = model.select(level, randomize=True), model.select(level)
-            assert mixed.selection_.accuracy >= single.selection_.accuracy - 0.003
+            assert mixed.selection_.accuracy >= single.selection_.accuracy
 
     def test_where_decisions_jump_it_is_said_and_mixing_helps(self):
         rng = np.random.default_rng(4)
@@ -278,6 +300,18 @@ class TestPromises:
         assert "approximate" in promised.procedure
         assert promised.estimated > plain.estimated
         assert "promised" in str(promised)
+
+    def test_without_calibration_rows_all_groups_are_promised_at_once(self):
+        """Where the rates that were seen are off by their standard errors, the largest gap is within the promise."""
+        rows, label, group = five_groups(0, 6000)
+        model = FairStacksClassifier(random_state=0).fit(rows, label, sensitive_features=group)
+        asked = 0.85
+        one = model.select(asked, confidence=0.95).selection_
+        rates, size = np.array(list(one.rates.values())), np.bincount(group)
+        noise = np.random.default_rng(0).standard_normal((20_000, 5)) * np.sqrt(rates * (1 - rates) / size)
+        within = np.ptp(rates + noise, axis=1) <= 1 - asked
+        assert within.mean() > 0.93
+        assert one.estimated > asked
 
     def test_what_can_be_promised_is_said(self, fitted):
         model, (H, y, group) = fitted

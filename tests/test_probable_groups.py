@@ -35,6 +35,30 @@ class TestWeighted:
             plain = ff.tradeoff_points(y, scores, sensitive_features=p.argmax(axis=1), sample_weight=weight)
             np.testing.assert_allclose(points.accuracy, plain.accuracy, atol=1e-12)
 
+    def test_what_is_independent_given_the_group_is_restored(self):
+        rng = np.random.default_rng(0)
+        n = 200_000
+        group = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+        signal = rng.normal(group, 1.0)
+        density = np.exp(-((signal[:, None] - np.arange(3)) ** 2) / 2) * [0.5, 0.3, 0.2]
+        p = density / density.sum(axis=1, keepdims=True)
+        scores = rng.random(n) + np.array([0.0, 0.1, 0.25])[group]
+        y = rng.integers(0, 2, n)
+        rates = {}
+        for given in ("probabilities", "group"):
+            groups = ff.ProbableGroups(p, independent_given=given)
+            np.testing.assert_allclose(groups.degrees().sum(axis=1), 1.0)
+            points = ff.tradeoff_points(y, scores, sensitive_features=groups, include_constant=False)
+            rates[given] = points.rates[0]
+            assert points.accuracy[0] == pytest.approx(np.mean((scores > 0.5) == y))
+        true = np.array([(scores[group == g] > 0.5).mean() for g in range(3)])
+        np.testing.assert_allclose(rates["group"], true, atol=0.02)
+        assert np.ptp(rates["probabilities"]) < 0.7 * np.ptp(true)
+
+    def test_probabilities_that_tell_nothing_restore_nothing(self):
+        with pytest.raises(GroupError, match="tell too little"):
+            ff.ProbableGroups(np.full((10, 2), 0.5), independent_given="group").degrees()
+
     def test_certain_probabilities_are_plain_groups(self):
         y, scores, p, _ = problem(0)
         group = p.argmax(axis=1)

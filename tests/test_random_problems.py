@@ -5,7 +5,15 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 PROJECT = Path(__file__).parents[1]
+sys.path.insert(0, str(PROJECT))
+
+from tools.random_problems import dresses  # noqa: E402
+from tools.random_problems.tally import Tally  # noqa: E402
 
 
 def run(*options):
@@ -26,6 +34,28 @@ def test_two_hundred_problems(tmp_path):
     for check in ("TAF = Definition 2", "signed hull = all pairs", "path = dense solve (with a ridge)"):
         assert counts[check] > 20
     assert counts["decision path = counting (rates)"] > 200
+
+
+@pytest.mark.filterwarnings("error")
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 2**31), tenth=st.integers(0, 10**6), stacked=st.booleans())
+def test_a_problem_is_the_same_in_every_dress(seed, tenth, stacked):
+    """In memory, in chunks, from Dask, permuted, renamed and rescaled: one answer, that of the reference."""
+    tally = Tally()
+    dresses.check(seed, 10 * tenth + (0 if stacked else 1), tally)
+    assert {check: line.largest for check, line in tally.lines.items() if line.mismatches} == {}
+
+
+def test_a_run_goes_on_where_it_stopped(tmp_path):
+    records = tmp_path / "records.jsonl"
+    for problems in ("50", "100"):
+        done = run("--problems", problems, "--records", str(records))
+        assert done.returncode == 0, done.stderr
+        assert f"{problems} problems" in done.stdout
+    assert len(records.read_text().splitlines()) == 2
+    before = records.read_bytes()
+    records.write_bytes(before + b'{"seed": 0, "first": 100, "li')
+    assert run("--problems", "100", "--records", str(records), "--seconds", "0").stdout == done.stdout
 
 
 def test_the_committed_run_found_nothing():

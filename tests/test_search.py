@@ -18,6 +18,7 @@ import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._encoding import MOST_LEVELS, TableEncoding
 from fairfrontier.search._plan import PARTS, SHARES, digest, split_rows
+from fairfrontier.search._screening import screen
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._table import read_columns
 
@@ -120,7 +121,7 @@ class TestScreening:
             name=[f"person {i}" for i in rng.permutation(n)],
             constant="same",
             empty=None,
-            zip=[f"z{i}" for i in rng.integers(0, 500, n)],
+            zip=[f"z{i % 500}" for i in range(n)],
             gender=np.where(frame["sex"] == "f", "woman", "man"),
         )
         search = fitted(frame)
@@ -151,18 +152,19 @@ class TestScreening:
             InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"
         ):
             fitted(with_leak)
-        dropped = fitted(with_leak, drop=("leak",))
-        assert "leak" not in dropped.model_.columns
-        assert "leak" in fitted(with_leak, keep=("leak",)).model_.columns
 
-    def test_the_attribute_may_be_a_feature_if_asked(self, frame, search):
-        assert "sex" not in search.model_.columns
-        assert "sex" in fitted(frame, use_sensitive=True).model_.columns
+    @pytest.mark.parametrize("said", ["drop", "keep"])
+    def test_the_user_decides_about_it(self, frame, said):
+        columns = read_columns({"leak": frame["repaid"], "skill": frame["skill"]})
+        y, attributes = (frame["repaid"] == "yes").to_numpy(), ff._validation.attributes(frame[["sex"]], len(frame))
+        reports = screen(columns, y, attributes, np.arange(len(y)), **{said: ("leak",)})
+        assert {report.name: report.used for report in reports} == {"leak": said == "keep", "skill": True}
 
-    def test_hostile_names(self, frame):
+    def test_hostile_names_and_the_attribute_if_asked(self, frame):
         names = {"skill": "<script>alert(1)</script>", "height": "=1+1", "town": "../../etc", "since": 'a,b\n"c"'}
         search = fitted(frame.rename(columns=names))
         assert set(search.model_.columns) == set(names.values())
+        assert "sex" in fitted(frame[["skill", "sex", "repaid"]], use_sensitive=True).model_.columns
 
     def test_no_column_is_left(self, frame):
         with pytest.raises(InvalidInputError, match="at least one column that may be a feature"):

@@ -64,6 +64,26 @@ class TestComparison:
             assert found.gains[position, 1] == pytest.approx(gap)
             assert found.gain_errors[position, 1] == pytest.approx(np.sqrt(variance))
 
+    def test_quotients_are_compared_on_the_scale_of_logarithms(self):
+        y, sensitive, baseline, decisions = rows()
+        counts = count(y, sensitive, baseline, decisions, fairness="impact_ratio")
+        found = compare(counts, largest_pair(counts))
+        masks = [sensitive["sex"] == "g0", sensitive["sex"] == "g1"]
+
+        def log_quotient(decided, masks):
+            return np.log(decided[masks[0]].mean() / decided[masks[1]].mean())
+
+        before = abs(log_quotient(baseline, masks))
+        expected = [before - abs(log_quotient(one, masks)) for one in decisions.T]
+        np.testing.assert_allclose(found.gain, expected)
+        rng, draws = np.random.default_rng(0), []
+        in_order = np.arange(len(y)) < masks[0].sum()
+        for _ in range(400):  # a bootstrap of the rows inside each group
+            again = np.concatenate([rng.choice(np.flatnonzero(mask), mask.sum()) for mask in masks])
+            parts = [log_quotient(one[again], [in_order, ~in_order]) for one in (baseline, decisions[:, 0])]
+            draws.append(parts[0] - parts[1])
+        assert found.gain_errors[np.argmin(found.gains[:, 0]), 0] == pytest.approx(np.std(draws), rel=0.15)
+
     def test_equal_opportunity_compares_rows_of_one_label(self):
         y, sensitive, baseline, decisions = rows()
         counts = count(y, sensitive, baseline, decisions, fairness="equal_opportunity")

@@ -67,7 +67,6 @@ def group_targets(
         A measure by name.
     """
     measure = named_measure(fairness)
-    attributes = [attribute.by_size() for attribute in attributes]
     if not measure.needs_labels:
         return tuple(_of_groups(attribute) for attribute in attributes)
     if label is None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
+from fairfrontier._extras import require
 from fairfrontier.exceptions import InvalidInputError
 
 FloatArray = NDArray[np.float64]
@@ -221,3 +222,25 @@ def factorize_objects(values: NDArray[Any], *, parameter: str) -> tuple[list[Any
         distinct.sort(key=lambda value: type(value).__name__)
     position = {value: index for index, value in enumerate(distinct)}
     return distinct, np.fromiter(map(position.__getitem__, items), dtype=np.intp, count=len(items))
+
+
+def library_of(*inputs: Any) -> str:
+    """Return the dataframe library that inputs come from, for results to be given back in: pandas where there is none.
+
+    Examples
+    --------
+    >>> library_of(None, [1, 2])
+    'pandas'
+    """
+    for values in inputs:
+        parts = list(values.values()) if isinstance(values, Mapping) else [values]
+        for part in parts:
+            if is_frame(part) or is_series(part):
+                return str(nw.get_native_namespace(part).__name__)
+    return "pandas"
+
+
+def to_frame(columns: Mapping[str, Any], library: str) -> Any:
+    """Return columns as a dataframe of a library: "pandas", "polars" or "pyarrow"."""
+    module = require(library, extra="pandas" if library == "pandas" else "all", purpose="to_frame")
+    return module.table(dict(columns)) if library == "pyarrow" else module.DataFrame(dict(columns))

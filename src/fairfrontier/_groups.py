@@ -15,13 +15,14 @@ from fairfrontier.exceptions import GroupError, InvalidInputError
 NOT_COMPARED = "(not compared)"
 # Probabilities of a row may miss 1 by this much: they were rounded.
 _ROUNDING = 1e-3
+# Above this condition number probabilities cannot be told from a constant.
+_NO_INFORMATION = 1e3
 
 
 class ProbableGroups:
     """Groups by degrees, in place of ``sensitive_features``.
 
-    A row counts in each group with its probability: that is the weighted estimator. It goes wherever sensitive
-    features go: points, FAUC, intervals and stacks.
+    A row counts in each group by degrees. It goes wherever sensitive features go: points, FAUC, intervals and stacks.
 
     Parameters
     ----------
@@ -31,13 +32,22 @@ class ProbableGroups:
         Names of the groups; None: those of the dataframe's columns, or 0, 1, …
     name : str
         Name of the attribute.
+    independent_given : {"probabilities", "group"}
+        What the data cannot tell and must be assumed. "probabilities": among rows with the same probabilities decisions
+        do not depend on the group; each row then counts in each group by its probability (the weighted estimator).
+        "group": inside a group decisions do not depend on the probabilities, as where they come from a surname that no
+        model has seen; the differences that the weighted estimator dilutes are then restored.
 
     Notes
     -----
-    If the decisions and the group are independent given what the probabilities were made of, the weighted rates are
-    right. If those who are selected are more often of a group than their probabilities say, weighting understates the
-    difference, and taking the most probable group (`likely`) as a rule exaggerates it (Chen et al. 2019). What the
-    probabilities alone can tell is `fairness_bounds`.
+    Where decisions depend on the group beyond its probabilities, weighting understates the difference, and taking the
+    most probable group (`likely`) may understate or exaggerate it (Chen et al. 2019). What the probabilities alone can
+    tell, without either assumption, is `fairness_bounds`.
+
+    Given the group, the weighted rates are M times the true ones, with M = E[p pᵀ] / E[p] (each row of the matrix
+    divided by the share of its group), for probabilities that are calibrated; the degrees are those of M⁻¹ times the
+    weighted rates. They sum to 1 in each row and may be negative. The less the probabilities tell, the more is M⁻¹ a
+    magnifier of noise, and a rate may leave [0, 1].
 
     Examples
     --------
@@ -48,7 +58,14 @@ class ProbableGroups:
     array([0.875, 0.25 ])
     """
 
-    def __init__(self, probabilities: Any, *, groups: Sequence[Any] | None = None, name: str = "group") -> None:
+    def __init__(
+        self,
+        probabilities: Any,
+        *,
+        groups: Sequence[Any] | None = None,
+        name: str = "group",
+        independent_given: str = "probabilities",
+    ) -> None:
         if is_frame(probabilities):
             columns, names = frame_columns(probabilities, parameter="probabilities")
             matrix = np.column_stack(columns)
@@ -76,6 +93,9 @@ class ProbableGroups:
                 f"groups must name the {matrix.shape[1]} columns, each once; got {list(self.groups)}"
             )
         self.name = str(name)
+        self.independent_given = validate.one_of(
+            independent_given, ("probabilities", "group"), parameter="independent_given"
+        )
 
     @classmethod
     def from_numbers(cls, values: Any, *, name: str = "attribute", sample_weight: Any = None) -> "ProbableGroups":
@@ -164,12 +184,27 @@ class ProbableGroups:
         """Columns of the groups that are compared."""
         return np.array([i for i, group in enumerate(self.groups) if group != NOT_COMPARED], dtype=np.intp)
 
+    def degrees(self) -> FloatArray:
+        """Return the degree to which each row counts in each group, shape (n, g); rows sum to 1."""
+        p: FloatArray = self.probabilities
+        if self.independent_given == "probabilities":
+            return p
+        share = p.mean(axis=0)
+        mixed = p.T @ p / len(p) / share[:, None]
+        if np.linalg.cond(mixed) > _NO_INFORMATION:
+            raise GroupError(
+                f"probabilities of {self.name!r} tell too little of the groups to assume independent_given='group'; "
+                "they are nearly the same for every row: use 'probabilities', or fairness_bounds"
+            )
+        return np.asarray(p / share @ np.linalg.inv(mixed).T * share)
+
     def likely(self) -> NDArray[Any]:
         """Return the most probable group of each row, shape (n,): for the threshold estimator."""
         best = self.compared[self.probabilities[:, self.compared].argmax(axis=1)]
         return np.asarray(np.array(self.groups, dtype=object)[best].astype(str))
 
     def spread(self) -> tuple[IntArray, NDArray[Any], FloatArray]:
-        """Return each row once per group that it may be in: the row, the group and the probability, shape (q,) each."""
-        row, group = np.nonzero(self.probabilities)
-        return row, np.array(self.groups, dtype=object)[group].astype(str), self.probabilities[row, group]
+        """Return each row once per group that it may be in: the row, the group and the degree, shape (q,) each."""
+        degrees = self.degrees()
+        row, group = np.nonzero(degrees)
+        return row, np.array(self.groups, dtype=object)[group].astype(str), degrees[row, group]

@@ -13,7 +13,7 @@ from fairfrontier._validation import FloatArray, IntArray
 _WIDTH, _HEIGHT, _MARGIN = 320.0, 180.0, 34.0
 _ROWS = 8
 _NAME = 60
-_BLUE = "#0072B2"
+_BLUE, _ORANGE = "#0072B2", "#D55E00"
 
 
 def points_html(names: Sequence[str], fairness: FloatArray, accuracy: FloatArray, support: IntArray) -> str:
@@ -69,9 +69,16 @@ def curve_html(fairness: FloatArray, accuracy: FloatArray, *, linear: bool) -> s
 
 
 def stack_html(
-    title: str, names: Sequence[str], weights: FloatArray, fairness: FloatArray, accuracy: FloatArray, support: IntArray
+    title: str,
+    names: Sequence[str],
+    weights: FloatArray,
+    fairness: FloatArray,
+    accuracy: FloatArray,
+    support: IntArray,
+    *,
+    chosen: tuple[float, float] | None = None,
 ) -> str:
-    """Return a fitted stack as a drawing of its path beside a table of its largest weights.
+    """Return a fitted stack as a drawing of its path and operating point beside a table of its largest weights.
 
     Parameters
     ----------
@@ -85,19 +92,24 @@ def stack_html(
         The stacks on the path, as cross-validated.
     support : ndarray of shape (r,)
         Indices of the Pareto-optimal stacks, ascending in fairness.
+    chosen : (float, float), optional
+        Fairness and accuracy of the operating point.
 
     Examples
     --------
     >>> import numpy as np
     >>> one, two = np.array([0.9]), np.array([0.7, -0.2])
-    >>> "-0.200" in stack_html("FairStacks", ["a", "b"], two, one, one, np.array([0]))
+    >>> "-0.200" in stack_html("FairStacks", ["a", "b"], two, one, one, np.array([0]), chosen=(0.9, 0.9))
     True
     """
     largest = np.argsort(-np.abs(weights), kind="stable")[:_ROWS]
     rows = [(names[i], f"{weights[i]:+.3f}") for i in largest]
     if len(largest) < len(names):
         rows.append((f"and {len(names) - len(largest):,} more", ""))
-    drawing = _drawing(fairness[support], accuracy[support], linear=False, dots=(fairness, accuracy))
+    dots = (fairness, accuracy)
+    drawing = _drawing(fairness[support], accuracy[support], linear=False, dots=dots, chosen=chosen)
+    if chosen is not None:
+        title += f": operates at fairness {_level(chosen[0])}, accuracy {chosen[1]:.3f}"
     return _box(title, drawing, _table(("base model", "weight"), rows))
 
 
@@ -137,11 +149,18 @@ def _box(title: str, drawing: str, table: str) -> str:
 
 
 def _drawing(
-    fairness: FloatArray, accuracy: FloatArray, *, linear: bool, dots: tuple[FloatArray, FloatArray] | None = None
+    fairness: FloatArray,
+    accuracy: FloatArray,
+    *,
+    linear: bool,
+    dots: tuple[FloatArray, FloatArray] | None = None,
+    chosen: tuple[float, float] | None = None,
 ) -> str:
-    """Return the curve as SVG, with models as dots: one path, whatever their number."""
-    low = max(0.0, min(float(fairness[0]) - 0.05, 0.95))
-    bottom, top = float(accuracy.min()), float(accuracy.max())
+    """Return the curve as SVG, with models as dots: one path, whatever their number; the chosen one has a ring."""
+    shown = [float(fairness[0])] if chosen is None else [float(fairness[0]), chosen[0]]
+    low = max(0.0, min(min(shown) - 0.05, 0.95))
+    heights = accuracy if chosen is None else np.append(accuracy, chosen[1])
+    bottom, top = float(heights.min()), float(heights.max())
     span = max(top - bottom, 0.02)
     bottom, top = bottom - 0.15 * span, top + 0.1 * span
 
@@ -164,11 +183,17 @@ def _drawing(
         _label(_MARGIN - 4, y(accuracy.min()) + 4, "end", f"{accuracy.min():.2f}"),
     )
     stroke = f'fill="none" stroke="{_BLUE}"'
+    ring = ""
+    if chosen is not None:
+        ring = (
+            f'<circle cx="{x(chosen[0]):.1f}" cy="{y(chosen[1]):.1f}" r="6" fill="none" stroke="{_ORANGE}" '
+            'stroke-width="3"><title>operating point</title></circle>'
+        )
     return (
         f'<svg width="{_WIDTH:.0f}" height="{_HEIGHT:.0f}" role="img" aria-label="accuracy against fairness">'
         f'<path d="{axis}" stroke="currentColor" opacity="0.4"/>'
         f'<path d="{models}" {stroke} stroke-width="5" stroke-linecap="round" opacity="0.35"/>'
-        f'<path d="{"".join(moves)}" {stroke} stroke-width="2"/>{"".join(labels)}</svg>'
+        f'<path d="{"".join(moves)}" {stroke} stroke-width="2"/>{ring}{"".join(labels)}</svg>'
     )
 
 

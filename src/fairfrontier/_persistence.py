@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile, ZipFile
 
+from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier._extras import require
 from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize._mixture import RandomizedMixture
 
 # The types of ours that files hold, and the module of each today. In files they stand under the name of the package
 # alone, so that a module may move; files of 0.1.0, which name its modules, are read by the same table. They are plain
@@ -30,6 +30,7 @@ _MODULES = {
     "FamilyUnion": "learners._family",
     "FittedModels": "learners._zoo",
     "FittedPath": "optimize._fitting",
+    "FoldModels": "optimize._base_models",
     "GroupModels": "learners._group",
     "GroupProbability": "_attribute_models",
     "Key": "optimize._mixture",
@@ -107,7 +108,11 @@ _TRUSTED = frozenset(
 )
 _SCHEMA, _ABOUT = "schema.json", "fairfrontier.json"
 # What a file may unpack to, beside a multiple of its own size: `save` does not compress.
-_LARGEST_RATIO, _SMALL = 50, 2**26
+_LARGEST_RATIO, _SMALL = 50, 2**22
+# Levels of lists and dicts in a schema; a stack of pipelines in stacks has some dozens.
+_DEEPEST = 300
+# Types that hold the secret of random draws.
+_SECRET = {"fairfrontier.Key", "fairfrontier.RandomizedMixture"}
 # What skops and numpy raise for a file that is none of theirs, or a crafted one.
 _DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
@@ -152,13 +157,16 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None 
     target = Path(path)
     if target.is_dir() or not target.parent.is_dir():
         raise InvalidInputError(f"path must be a file in an existing folder; got {str(target)!r}")
-    content = _loadable(skops, model, set(trusted or ()))
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    content, types = _renamed(
+        _loadable(skops, model, set(trusted or ())), _stable_name, {_ABOUT: {"version": __version__}}
+    )
+    remove_abandoned(target.parent)
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=scratch_prefix())
     os.close(handle)
     try:
-        Path(name).write_bytes(_renamed(content, _stable_name, {_ABOUT: {"version": __version__}}))
+        Path(name).write_bytes(content)
         # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
-        if not (isinstance(model, RandomizedMixture) or getattr(model, "mixture_", None) is not None):
+        if not types & _SECRET:
             umask = os.umask(0)
             os.umask(umask)
             os.chmod(name, 0o666 & ~umask)
@@ -235,7 +243,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     if not source.is_file():
         raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
     try:
-        content = _renamed(source.read_bytes(), _current_name)
+        content, _ = _renamed(source.read_bytes(), _current_name)
         unknown = skops.get_untrusted_types(data=content)
     except _DAMAGED as error:
         raise _unreadable(source, error) from error
@@ -262,15 +270,24 @@ def _current_name(module: str, name: str) -> str:
     return f"fairfrontier.{_MODULES[name]}" if ours and name in _MODULES else module
 
 
-def _renamed(source: bytes, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None) -> bytes:
-    """Return a skops file with other modules of its types, and with further entries `about` it.
+def _renamed(
+    source: bytes, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None
+) -> tuple[bytes, set[str]]:
+    """Return the bytes of a skops file with other modules of its types, and with further entries `about` it.
+
+    Returns
+    -------
+    bytes, set of str
+        The file, and the names of its types.
 
     Raises
     ------
     ValueError
-        If the file would unpack to far more than its size: nothing is unpacked then.
+        If the file would unpack to far more than its size (nothing is unpacked then), is nested too deeply, or was
+        written by a later version.
     """
     result = io.BytesIO()
+    types: set[str] = set()
     with ZipFile(io.BytesIO(source)) as old, ZipFile(result, "w") as new:
         unpacked = sum(entry.file_size for entry in old.infolist())
         if unpacked > max(_SMALL, _LARGEST_RATIO * len(source)):
@@ -279,25 +296,44 @@ def _renamed(source: bytes, rename: Callable[[str, str], str], about: Mapping[st
             content = old.read(entry)
             if entry.filename == _SCHEMA:
                 schema = json.loads(content)
-                _rename_types(schema, rename)
+                types = _rename_types(schema, rename)
                 content = json.dumps(schema).encode()
+            elif entry.filename == _ABOUT:
+                _check_version(json.loads(content))
             new.writestr(entry.filename, content)
         for name, value in (about or {}).items():
             new.writestr(name, json.dumps(value))
-    return result.getvalue()
+    return result.getvalue(), types
 
 
-def _rename_types(node: Any, rename: Callable[[str, str], str]) -> None:
-    """Rename the modules of all types in a schema, in place; without recursion, however deep it is."""
-    waiting = [node]
+def _check_version(about: Any) -> None:
+    """Raise if a file was written by a later version, which may know what this one does not."""
+    written = str(about["version"])
+    if _release(written) > _release(__version__):
+        raise ValueError(f"it was written by fairfrontier {written}, and this is {__version__}: install that version")
+
+
+def _release(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".")[:2])
+
+
+def _rename_types(node: Any, rename: Callable[[str, str], str]) -> set[str]:
+    """Rename the modules of all types in a schema, in place, and return the types; without recursion."""
+    types: set[str] = set()
+    waiting = [(node, 0)]
     while waiting:
-        one = waiting.pop()
+        one, depth = waiting.pop()
+        if depth > _DEEPEST:
+            raise ValueError(f"it is nested more than {_DEEPEST} deep, which no model is")
         if isinstance(one, dict):
-            if isinstance(one.get("__module__"), str) and isinstance(one.get("__class__"), str):
-                one["__module__"] = rename(one["__module__"], one["__class__"])
-            waiting.extend(one.values())
+            module, name = one.get("__module__"), one.get("__class__")
+            if isinstance(module, str) and isinstance(name, str):
+                one["__module__"] = rename(module, name)
+                types.add(f"{one['__module__']}.{name}")
+            waiting.extend((value, depth + 1) for value in one.values())
         elif isinstance(one, list):
-            waiting.extend(one)
+            waiting.extend((value, depth + 1) for value in one)
+    return types
 
 
 def _unreadable(source: Path, error: Exception) -> InvalidInputError:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import time
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -10,9 +11,10 @@ from pathlib import Path
 
 from tools.random_problems.report import page
 from tools.random_problems.runner import run
-from tools.random_problems.tally import Tally
+from tools.random_problems.tally import Tally, read_records, write_record
 
-_CHUNK = 250
+# Problems that a process takes at a time; fewer where each part is kept.
+_CHUNK, _KEPT_CHUNK = 250, 50
 
 
 def main() -> int:
@@ -23,21 +25,37 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", type=int, help="run the problem with this number alone, and let a crash through")
     parser.add_argument("--out", type=Path, help="write the page here")
+    parser.add_argument("--records", type=Path, help="keep what is finished here, and do not repeat it")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further problems after that long")
     options = parser.parse_args()
     if options.only is not None:
         total = run(range(options.only, options.only + 1), options.seed, raises=True)
     else:
-        total = Tally()
-        chunks = [range(first, min(first + _CHUNK, options.problems)) for first in range(0, options.problems, _CHUNK)]
-        with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
-            for part in pool.map(partial(run, seed=options.seed), chunks):
-                total.add(part)
+        size = _CHUNK if options.records is None else _KEPT_CHUNK
+        chunks = [range(first, min(first + size, options.problems)) for first in range(0, options.problems, size)]
+        total = _run_all(chunks, options)
     text = page(total, seed=options.seed, jobs=options.jobs)
     if options.out is None:
         sys.stdout.write(text)
     else:
         options.out.write_text(text, encoding="utf-8")
     return int(bool(total.crashes or total.mismatches))
+
+
+def _run_all(chunks: list[range], options: argparse.Namespace) -> Tally:
+    """Run the problems that no record has, as many as there is time for, and return all that is finished."""
+    total, finished = Tally(), read_records(options.records, options.seed)
+    for tally in finished.values():
+        total.add(tally)
+    left = [chunk for chunk in chunks if chunk.start not in finished]
+    end = time.monotonic() + options.seconds
+    with ProcessPoolExecutor(options.jobs, mp_context=get_context("spawn")) as pool:
+        while left and time.monotonic() < end:
+            some, left = left[: options.jobs], left[options.jobs :]
+            for chunk, part in zip(some, pool.map(partial(run, seed=options.seed), some), strict=True):
+                total.add(part)
+                write_record(options.records, options.seed, chunk.start, part)
+    return total
 
 
 if __name__ == "__main__":

@@ -77,7 +77,8 @@ def random_problem(seed: int, index: int) -> Problem:
     regression = rng.random() < 0.15
     accuracy = str(rng.choice(REGRESSION if regression else CLASSIFICATION, p=None if regression else [0.7, 0.2, 0.1]))
     threshold = None if rng.random() < 0.1 else float(rng.choice([0.5, 0.5, 0.5, 0.3, 0.0, 1.0]))
-    fairness = "demographic_parity" if regression else str(rng.choice(MEASURES))
+    # In the units of the target, in which the references compute.
+    fairness = "mean_difference" if regression else str(rng.choice(MEASURES))
     groups = _groups(rng, n)
     if regression:
         y = rng.normal(rng.choice([0.0, 5.0]), 1.0, n).round(int(rng.integers(0, 4)))

@@ -11,6 +11,7 @@ from tools.random_problems.problems import Problem
 
 CONDITIONS = {
     "demographic_parity": [None],
+    "mean_difference": [None],
     "equal_opportunity": [1],
     "predictive_equality": [0],
     "equalized_odds": [1, 0],

@@ -26,6 +26,11 @@ def page(tally: Tally, *, seed: int, jobs: int) -> str:
         "attributes of 2 to 4 groups, with tied scores, constant and duplicated models, rare and empty groups, zero",
         "weights, five measures of fairness (one of them overlapping masks), five of accuracy, ridges from 0 to 10⁴.",
         "",
+        "Each number is also that of a larger problem (40 to 560 rows, 2 to 60 groups, folds that may lack a group),",
+        "whose points, and for every tenth a tuned stack, are computed again from other containers, in another order",
+        "of the rows, with other names of groups and labels, other scales of weights and scores, in chunks cut",
+        "anywhere and, for every tenth, from Dask.",
+        "",
         "| check | comparisons | largest deviation | in problem | tolerance | mismatches |",
         "|---|---|---|---|---|---|",
     ]

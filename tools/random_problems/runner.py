@@ -5,7 +5,7 @@ import traceback
 import warnings
 from pathlib import Path
 
-from tools.random_problems import checks, stacks
+from tools.random_problems import checks, dresses, stacks
 from tools.random_problems.problems import random_problem
 from tools.random_problems.tally import Tally
 
@@ -22,6 +22,7 @@ def run(indices: range, seed: int, *, raises: bool = False) -> Tally:
                 problem = random_problem(seed, index)
                 if checks.check(problem, index, tally) is not None:
                     stacks.check(problem, index, tally)
+                dresses.check(seed, index, tally)
         except Exception as error:  # whatever it is, it is counted and named, and the other problems go on
             if raises:
                 raise

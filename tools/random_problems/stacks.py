@@ -67,11 +67,13 @@ def _path(problem: Problem, model: Any, stack: ref.Stack, kind: tuple[str, float
     free = stack.solve(every[:0], np.zeros(0))
     b0 = stack.bias.T @ free[:-1]
     counted = stack.weight > 0
+    target = np.atleast_2d(model.path_.target.T).T
+    # With one contrast the path is known beforehand; with several it begins at the unconstrained stack.
+    wanted = np.linspace(1, -1, 5)[:, None] * b0 if len(every) == 1 else np.vstack([b0, target[1:]])
     scores = model.predict_path(problem.scores)[counted]
-    expected = np.stack([stack.design @ stack.solve(every, s * b0) for s in np.linspace(1, -1, 5)], axis=1)[counted]
+    expected = np.stack([stack.design @ stack.solve(every, one) for one in wanted], axis=1)[counted]
     size = max(1.0, float(np.abs(expected).max()))
     tally.compare(f"path = dense solve ({kind[0]})", scores, expected, tolerance=kind[1], scale=size)
-    target = np.atleast_2d(model.path_.target.T).T
     reached = stack.bias.T @ model.path_.weights.T
     tally.compare(f"score bias = target ({kind[0]})", reached.T, target, tolerance=kind[1], scale=size)
 

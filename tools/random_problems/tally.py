@@ -1,7 +1,9 @@
 """What was compared, how far apart it was, and what went wrong."""
 
+import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -71,3 +73,29 @@ class Tally:
     @property
     def mismatches(self) -> int:
         return sum(line.mismatches for line in self.lines.values())
+
+
+def write_record(path: Path | None, seed: int, first: int, tally: Tally) -> None:
+    """Keep what came of the problems from number `first` on, as a line of JSON."""
+    if path is not None:
+        with path.open("a", encoding="utf-8") as file:
+            kept = vars(tally) | {"lines": {check: asdict(line) for check, line in tally.lines.items()}}
+            file.write(json.dumps({"seed": seed, "first": first, **kept}) + "\n")
+
+
+def read_records(path: Path | None, seed: int) -> dict[int, Tally]:
+    """Return what is kept of a seed, by the number of the first problem; a line that was cut off is left out."""
+    found: dict[int, Tally] = {}
+    if path is None or not path.exists():
+        return found
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            one = json.loads(line)
+        except ValueError:
+            continue
+        if one.pop("seed") == seed:
+            first = one.pop("first")
+            lines = {check: Line(**of_check) for check, of_check in one.pop("lines").items()}
+            crashes = [(index, error) for index, error in one.pop("crashes")]
+            found[first] = Tally(lines, crashes, Counter(one.pop("refused")), **one)
+    return found

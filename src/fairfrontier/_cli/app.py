@@ -36,9 +36,15 @@ Positive = Annotated[
     str | None, typer.Option(help="The label's positive value. Default: guessed by its name, and announced.")
 ]
 Fairness = Annotated[
-    str, typer.Option(help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds.")
+    str,
+    typer.Option(
+        help="demographic_parity, equal_opportunity, predictive_equality or equalized_odds; impact_ratio, or one of "
+        "the others with _ratio. 'impact_ratio against White' compares with one group, '… within job' inside each job."
+    ),
 ]
-Accuracy = Annotated[str, typer.Option(help="accuracy, balanced_accuracy, brier; r2 or exp_mse for a numeric label.")]
+Accuracy = Annotated[
+    str, typer.Option(help="accuracy, balanced_accuracy, f1, auc, ks, brier; r2 or exp_mse for a number.")
+]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]
 Thresholds = Annotated[
@@ -157,7 +163,7 @@ def audit(
     console = terminal.make_console()
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(summary, folder, xlsx=xlsx, pdf=pdf, ll144=ll144)
     (terminal.print_summary if label is not None else terminal.print_rates)(console, summary)
     terminal.print_files(console, out, outputs)
@@ -237,7 +243,7 @@ def stack(
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
         summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()
     terminal.print_summary(console, summary)
@@ -262,7 +268,7 @@ def apply(
 
     folder = out.absolute().parent
     check_output(folder, (out.name,), force=force)
-    with writing(folder) as scratch:
+    with writing(folder, force=force) as scratch:
         applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
     terminal.print_applied(terminal.make_console(), applied, out)
 
@@ -308,7 +314,7 @@ def search(
     missing: Annotated[str, typer.Option(help="Rows without a label, group or baseline: error or drop.")] = "error",
     delimiter: Delimiter = None,
     encoding: Encoding = None,
-    jobs: Annotated[int, typer.Option(help="Threads of tree families.")] = 2,
+    jobs: Annotated[int, typer.Option(help="Threads of training.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     force: Force = False,
 ) -> None:
@@ -408,7 +414,7 @@ def demo(
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
     result = run_demo()
-    with writing(out) as folder:
+    with writing(out, force=force) as folder:
         write_results(result.summary, folder)
         save_picture(result, folder / "taf.png")
     terminal.print_summary(console, result.summary)

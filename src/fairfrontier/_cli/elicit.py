@@ -44,7 +44,7 @@ def run_elicit(questions: int, out: Path | None, *, force: bool, seed: int) -> N
     found = questionnaire.fit()
     console.print(_weight_table(found))
     if out is not None:
-        with writing(out) as folder:
+        with writing(out, force=force) as folder:
             content = {"knots": found.weight.knots.tolist(), "values": found.weight.values.tolist()}
             (folder / OUTPUTS[0]).write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
         terminal.print_files(console, out, OUTPUTS)

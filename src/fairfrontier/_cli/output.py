@@ -7,9 +7,10 @@ import sys
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier.exceptions import InvalidInputError
 
 # Characters that change the direction of the text around them.
@@ -43,23 +44,44 @@ def check_output(folder: Path, names: Sequence[str], *, force: bool) -> None:
 
 
 @contextmanager
-def writing(folder: Path) -> Iterator[Path]:
+def writing(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a temporary folder inside `folder`; its files move into `folder` when the block ends without an error.
 
-    Each file appears whole: a rename is one step. After an error nothing is left behind.
+    Each file appears whole: a rename is one step. After an error nothing is left behind. Without `force` no file is
+    replaced: of two runs into one folder the first to finish has it, and the other is told.
     """
     created = _make(folder)
-    scratch = Path(tempfile.mkdtemp(prefix=".fairfrontier-", dir=folder))
+    remove_abandoned(folder)
+    scratch = Path(tempfile.mkdtemp(prefix=scratch_prefix(), dir=folder))
     try:
         yield scratch
         for file in sorted(scratch.iterdir()):
-            os.replace(file, folder / file.name)
+            if force:
+                os.replace(file, folder / file.name)
+            else:
+                _move_new(file, folder)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         for path in created:
-            path.rmdir()
+            # Another run may have put its files there.
+            with suppress(OSError):
+                path.rmdir()
         raise
     shutil.rmtree(scratch)
+
+
+def _move_new(file: Path, folder: Path) -> None:
+    """Move a file into a folder that has none of its name; a link, unlike a rename, replaces nothing."""
+    target = folder / file.name
+    try:
+        os.link(file, target)
+    except FileExistsError:
+        raise InvalidInputError(
+            f"--out {str(folder)!r} got its {file.name} from another run while this one was at work, and nothing was "
+            "written: choose another folder, or pass --force to replace them"
+        ) from None
+    except OSError:  # a file system without links
+        os.replace(file, target)
 
 
 def _make(folder: Path) -> list[Path]:

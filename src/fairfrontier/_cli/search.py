@@ -57,6 +57,8 @@ class SearchTable:
         Scores or decisions of the model in use.
     drop : tuple of str
         Columns that hold the attribute under another name.
+    others : tuple of str
+        Columns with another purpose: the label and the model in use.
     notes : tuple of str
         What was guessed, and what was left out.
     """
@@ -68,6 +70,7 @@ class SearchTable:
     sensitive: dict[str, NDArray[Any]]
     baseline: NDArray[Any] | None
     drop: tuple[str, ...]
+    others: tuple[str, ...]
     notes: tuple[str, ...]
 
 
@@ -165,6 +168,7 @@ def read_search(
         {name: values[known] for name, values in groups.items()},
         None if score is None else _in_words(score[known], labels),
         (),
+        (label, *([] if baseline is None else [baseline])),
         tuple(notes),
     )
 
@@ -194,7 +198,7 @@ def dataset_table(name: str, sensitive: Sequence[str]) -> SearchTable:
     groups = {attribute: np.asarray(_attribute(bunch, attribute)) for attribute in wanted}
     drop = tuple(dict.fromkeys(column for attribute in wanted for column in sources[attribute] if column in columns))
     labels = tuple(str(one) for one in bunch.target_names)
-    return SearchTable(name, columns, bunch.target == 1, (labels[0], labels[1]), groups, None, drop, ())
+    return SearchTable(name, columns, bunch.target == 1, (labels[0], labels[1]), groups, None, drop, (), ())
 
 
 def _attribute(bunch: Any, attribute: str) -> Any:
@@ -219,6 +223,7 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
     begun = time.monotonic()
     search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
     search.model_.classes = np.array(table.labels, dtype=object)
+    search.model_.others += table.others
     search.evidence_.save(folder / "evidence.npz")
     save(search.model_, folder / "model.skops")
     summary = summarise_search(search)
@@ -258,4 +263,10 @@ def step_bar() -> Iterator[Any]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
         task = bar.add_task("reading", total=1.0)
-        yield lambda what, share: bar.update(task, completed=share, description=printable(what))
+
+        def report(what: str, share: float) -> None:
+            if what.startswith("up to "):  # how long it will take: that stays
+                bar.console.print(printable(what))
+            bar.update(task, completed=share, description=printable(what))
+
+        yield report

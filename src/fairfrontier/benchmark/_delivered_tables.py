@@ -15,6 +15,7 @@ from fairfrontier.benchmark._paper_tables import (
 from fairfrontier.benchmark._records import TRACKS
 from fairfrontier.benchmark._summary import DELIVERED, MISS_SHARE, MISS_SIZE, TableSummary
 from fairfrontier.benchmark._task_data import AWARE
+from fairfrontier.benchmark._tasks import TASKS
 
 READING = (
     "For each of 21 asked levels of fairness, .8 to 1, the operating point of a method is chosen without any test "
@@ -61,7 +62,8 @@ def short_table(summaries: Sequence[TableSummary], rows: Mapping[str, str], tabl
         "dp" or "eo".
     """
     wanted = [summary for summary in summaries if summary.table == table]
-    tasks = list(dict.fromkeys(task for summary in wanted for task in summary.tasks))
+    found_tasks = dict.fromkeys(task for summary in wanted for task in summary.tasks)
+    tasks = sorted(found_tasks, key=lambda task: list(TASKS).index(task) if task in TASKS else len(TASKS))
     lines = [["", "track", *(column_title(task) for task in tasks)]]
     for summary in wanted:
         for key, title in rows.items():
@@ -71,6 +73,8 @@ def short_table(summaries: Sequence[TableSummary], rows: Mapping[str, str], tabl
                 found = summary.entry(method, task).estimate(DELIVERED)
                 best = summary.best(task, aware=method.aware, figure=DELIVERED) == key
                 shown = "–" if found is None else short(found.mean)
+                if found is not None and found.count < summary.splits(task, DELIVERED):
+                    shown += f" ({found.count} split{'s' if found.count > 1 else ''})"
                 cells.append(f"**{shown}**" if best and found is not None else shown)
             if any(cell != "–" for cell in cells):
                 track = (

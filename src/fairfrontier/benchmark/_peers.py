@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
 
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, IntArray
@@ -182,8 +183,10 @@ def score_to_process(method: Method, data: TaskData) -> Score:
     """Return what a method post-processes: our unconstrained kitchen sink, or the most accurate single classifier."""
     if method.key.endswith("-sink"):
         found = stacked_scores(data)
-        inside, outside = (np.clip(part[:, 0], 0.0, 1.0, dtype=np.float64) for part in (found.ensemble, found.test))
-        return Score(inside, outside, "sink")
+        inside, outside = (part.astype(np.float64) for part in (found.ensemble, found.test))
+        # A ridge shrinks scores towards the base rate; plug-in rules take them for probabilities.
+        scale = LogisticRegression(C=1e3).fit(inside, data.y("ensemble") > 0.5)
+        return Score(scale.predict_proba(inside)[:, 1], scale.predict_proba(outside)[:, 1], "sink")
     of_zoo = data.matrix(("zoo",), "ensemble")
     best = int(np.argmax(((of_zoo > 0.5) == (data.y("ensemble")[:, None] > 0.5)).mean(axis=0)))
     return Score(of_zoo[:, best], data.matrix(("zoo",), "test")[:, best], data.names(("zoo",))[best])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairfrontier._disk import write_atomically
+from fairfrontier._disk import remove_abandoned, write_atomically
 from fairfrontier._validation import number, one_of
 from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures
@@ -169,6 +169,8 @@ def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> l
         The files that were written.
     """
     cells = reproduction.cells()
+    for folder in (reproduction.out, reproduction.folders.cells, reproduction.folders.predictions):
+        remove_abandoned(folder, everywhere=True)
     if reproduction.data is not None:
         about = reproduction.data.identity()
         write_atomically(reproduction.out / DATA_FILE, (json.dumps(about, indent=1) + "\n").encode())

@@ -2,7 +2,9 @@
 
 import ctypes
 import multiprocessing
+import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -10,6 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
+from typing import Any
 
 from fairfrontier.benchmark._families import SplitData
 from fairfrontier.benchmark._measure import run_cell
@@ -193,16 +196,22 @@ def _prepare(stop: ctypes.c_bool) -> None:
     _stop = stop
     # Ctrl-C reaches workers too. They end at once and without a traceback; finished cells are on disk.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+
+
+def _end_with(parent: Any) -> None:
+    """End this process when its parent is gone: nobody would tell it that there is no more work."""
+    parent.join()
+    os._exit(1)
 
 
 def _work_alone(unit: Sequence[Cell], folders: RunFolders) -> None:
-    """Run a unit in a worker process, and stop after the current cell if the main process has stopped."""
-    parent = multiprocessing.parent_process()
-    if _stop.value:
-        return
-    for _ in _work(unit, folders, lambda text: None):
-        if _stop.value or (parent is not None and not parent.is_alive()):
-            return
+    """Run a unit in a worker process, and stop after the current cell if the main process wants no more."""
+    cells = _work(unit, folders, lambda text: None)
+    while not _stop.value and next(cells, None) is not None:
+        pass
 
 
 def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs: int, listener: Listener) -> None:

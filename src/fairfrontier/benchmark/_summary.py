@@ -120,6 +120,18 @@ def _jackknife_parts(found: Mapping[int, Delivery]) -> dict[int, float]:
     return dict(zip(found, parts.tolist(), strict=True))
 
 
+def _on_common_splits(first: Entry, second: Entry, figure: str) -> tuple[dict[int, float], dict[int, float]]:
+    """Return a figure of two entries on the splits that both have."""
+    if figure == DELIVERED:
+        both = first.deliveries.keys() & second.deliveries.keys()
+        # The jackknife's parts depend on which splits there are.
+        ours, theirs = (_jackknife_parts({split: one.deliveries[split] for split in both}) for one in (first, second))
+        return ours, theirs
+    ours, theirs = first.by_split(figure), second.by_split(figure)
+    both = ours.keys() & theirs.keys()
+    return {split: ours[split] for split in both}, {split: theirs[split] for split in both}
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Our method minus a rival, paired over the splits that both have."""
@@ -189,10 +201,10 @@ class TableSummary:
         found = []
         champion = CHAMPIONS[self.table]
         for task in self.tasks:
-            ours = self.entry(METHODS[self.table][champion], task).by_split(figure)
+            first = self.entry(METHODS[self.table][champion], task)
             for rival in self.methods:
-                theirs = self.entry(rival, task).by_split(figure)
-                both = sorted(set(ours) & set(theirs))
+                ours, theirs = _on_common_splits(first, self.entry(rival, task), figure)
+                both = sorted(ours)
                 differences = np.array([ours[split] - theirs[split] for split in both])
                 measured = estimate(differences)
                 if rival.key != champion and measured is not None:

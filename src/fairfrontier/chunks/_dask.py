@@ -1,6 +1,7 @@
 """Dask collections as chunks: one a partition, computed where the data is, and added up in a tree."""
 
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -19,6 +20,8 @@ _PURPOSE = "Computing on Dask collections"
 _WIDTH = 8
 # Where partitions do not know their length, the rows of each are numbered from a multiple of this.
 _STRIDE = 2**40
+# Seconds without a worker or scheduler after which a cluster counts as gone, and between two looks at it.
+_PATIENCE, _POLL = 60.0, 0.05
 
 
 def is_dask(*values: Any) -> bool:
@@ -88,12 +91,20 @@ def _add_up(results: Sequence[Any]) -> Any:
 
 
 def _compute(dask: Any, result: Any) -> Any:
-    """Compute on the active client, and say in plain words when the workers cannot do it."""
+    """Compute on the active client, and say in plain words when the workers cannot do it.
+
+    A cluster whose scheduler is gone, or that has had no worker for `_PATIENCE` seconds (Dask's configuration
+    ``fairfrontier.workers-timeout``), is not waited for any longer.
+    """
     lost: tuple[type[Exception], ...] = (MemoryError,)
     if "distributed" in sys.modules:
         lost = (*lost, sys.modules["distributed"].KilledWorker)
+    client = getattr(dask.base.get_scheduler(), "__self__", None)
     try:
-        (value,) = dask.compute(result)
+        if client is None or not hasattr(client, "scheduler_info"):
+            (value,) = dask.compute(result)
+        else:
+            value = _on_cluster(client, result, float(dask.config.get("fairfrontier.workers-timeout", _PATIENCE)))
     except lost as error:
         raise ClusterError(
             "a Dask worker died on the same partition again and again, most likely because it ran out of memory: make "
@@ -101,6 +112,40 @@ def _compute(dask: Any, result: Any) -> Any:
             f"give each worker more memory. Dask says: {type(error).__name__}: {' '.join(str(error).split())[:300]}"
         ) from error
     return value
+
+
+def _on_cluster(client: Any, result: Any, patience: float) -> Any:
+    """Compute on a cluster, as long as it has a scheduler and workers."""
+    if client.status != "running":
+        raise _gone("the Dask client is closed")
+    try:
+        future = client.compute(result)
+    except Exception as error:
+        if client.status == "running":
+            raise
+        raise _gone(f"the Dask client is closed ({type(error).__name__})") from error
+    seen = time.monotonic()
+    while not future.done():
+        time.sleep(_POLL)
+        if client.status == "running" and client.scheduler_info()["workers"]:
+            seen = time.monotonic()
+        elif client.status == "closed":
+            raise _gone("the Dask client was closed")
+        elif time.monotonic() - seen > patience:
+            what = "no worker" if client.status == "running" else "no scheduler"
+            future.cancel()
+            raise _gone(f"there has been {what} for {patience:g} seconds")
+    if future.status in ("cancelled", "lost"):
+        raise _gone("Dask gave up the work, most likely because its scheduler is gone")
+    return future.result()
+
+
+def _gone(what: str) -> ClusterError:
+    return ClusterError(
+        f"the Dask cluster cannot finish the work: {what}. Start a cluster with workers, connect a Client to it, make "
+        "the collections anew if they were persisted, and call again; or compute without a cluster under "
+        "dask.config.set(scheduler='threads')"
+    )
 
 
 def dask_chunks(

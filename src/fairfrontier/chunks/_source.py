@@ -115,7 +115,7 @@ def rows_of_chunk(chunk_rows: int | None, n_models: int) -> int:
     """Return the number of rows of a chunk: what the caller asks for, or about 32 MB in double precision."""
     if chunk_rows is None:
         return max(1, _CHUNK // n_models)
-    return int(validate.number(chunk_rows, parameter="chunk_rows", low=1, advice="; give None for a default"))
+    return validate.whole_number(chunk_rows, parameter="chunk_rows", low=1, advice="; give None for a default")
 
 
 def array_chunks(

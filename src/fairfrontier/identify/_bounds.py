@@ -24,7 +24,7 @@ class FairnessBounds:
     low, high : ndarray of shape (k,)
         The least and the largest fairness that agree with the probabilities and the decisions.
     weighted : ndarray of shape (k,)
-        The weighted estimator: each row counts in each group with its probability.
+        The weighted estimator, under the assumption of the `ProbableGroups`.
     thresholded : ndarray of shape (k,)
         The threshold estimator: each row counts in its most probable group.
     names : tuple of str, length k

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairfrontier._columns import as_array, numeric
+from fairfrontier._columns import as_array, numeric, to_frame
 from fairfrontier._html import curve_html
 from fairfrontier._validation import FloatArray, IntArray, interpolation, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
@@ -37,6 +37,8 @@ class TAFCurve:
         False: a step function, continuous from the left. True: linear between the knots (randomised mixtures).
     mixture : ndarray of shape (q, r) or None
         The probabilities of the `support` models at each knot; None: knot i is the model ``support[i]`` alone.
+    library : str
+        The dataframe library of `to_frame`.
 
     Examples
     --------
@@ -50,6 +52,7 @@ class TAFCurve:
     support: IntArray
     linear: bool = False
     mixture: FloatArray | None = None
+    library: str = "pandas"
 
     def __call__(self, fairness: ArrayLike) -> Any:
         """Evaluate the curve; a float for a float, an array for an array."""
@@ -60,6 +63,11 @@ class TAFCurve:
         value = np.interp(f, self.fairness, self.accuracy) if self.linear else self.accuracy[right]
         result = np.where(f <= self.fairness[-1], value, 0.0)
         return float(result) if result.ndim == 0 else result
+
+    def to_frame(self) -> Any:
+        """Return the knots as a dataframe: fairness, accuracy and, where a knot is one model, its index."""
+        model = {"model": self.support} if self.mixture is None else {}
+        return to_frame({"fairness": self.fairness, "accuracy": self.accuracy, **model}, self.library)
 
     def __len__(self) -> int:
         return len(self.fairness)

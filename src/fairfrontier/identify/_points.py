@@ -1,7 +1,7 @@
 """Fairness and accuracy of every model: the points of the trade-off."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._columns import library_of, to_frame
 from fairfrontier._html import points_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -40,6 +41,8 @@ class TradeoffPoints:
         The mean decision (or score) of each model in each row set; for regression in the unit of fairness.
     sets : RowSets
         The row sets and how they are compared.
+    library : str
+        The dataframe library of `to_frame`: that of the predictions, pandas where they were arrays.
     """
 
     fairness: FloatArray
@@ -47,6 +50,7 @@ class TradeoffPoints:
     names: tuple[str, ...]
     rates: FloatArray
     sets: RowSets
+    library: str = "pandas"
 
     @cached_property
     def bias(self) -> FloatArray:
@@ -106,7 +110,16 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        return frontier_of(self.rates, self.sets, self.accuracy, validate.interpolation(interpolate))
+        curve = frontier_of(self.rates, self.sets, self.accuracy, validate.interpolation(interpolate))
+        return replace(curve, library=self.library)
+
+    def to_frame(self) -> Any:
+        """Return the points as a dataframe: one row per model, with its rate in each row set."""
+        optimal = np.zeros(len(self), dtype=bool)
+        optimal[self.frontier().support] = True
+        rates = {f"rate[{name}]": column for name, column in zip(self.sets.names, self.rates.T, strict=True)}
+        known = {"model": list(self.names), "fairness": self.fairness, "accuracy": self.accuracy}
+        return to_frame({**known, "pareto_optimal": optimal, **rates}, self.library)
 
     def select(self, models: Sequence[str] | IntArray | NDArray[np.bool_]) -> "TradeoffPoints":
         """Return the points of some of the models, by name, index or boolean mask."""
@@ -129,6 +142,7 @@ class TradeoffPoints:
             tuple(self.names[i] for i in index),
             self.rates[index],
             self.sets,
+            self.library,
         )
 
     def __len__(self) -> int:
@@ -237,11 +251,13 @@ def tradeoff_points(
         if several is not None:
             return _points_of_classes(*several, parts, options)
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
+    library = library_of(y_preds, y_true, sensitive_features)
     if callable(fairness) or callable(accuracy):
-        return called_points(rows, sensitive_features, **options)
+        return replace(called_points(rows, sensitive_features, **options), library=library)
     check_constant_name(rows.names, include_constant)
     options.pop("include_constant")
-    return points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
+    points = points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
+    return replace(points, library=library)
 
 
 def _points_of_classes(

@@ -10,7 +10,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
 from fairfrontier._extras import require
-from fairfrontier._validation import number
+from fairfrontier._validation import number, whole_number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._adversarial_net import NetData, NetSettings, train
 from fairfrontier.learners._fair import FairLearner, FairProblem
@@ -206,7 +206,7 @@ class AdversarialDebiasing(FairLearner):
         return NetSettings(
             hidden_units=self.hidden_units,
             epochs=self.epochs,
-            batch_size=int(number(size, parameter="batch_size", low=1)),
+            batch_size=whole_number(size, parameter="batch_size", low=1),
             learning_rate=number(self.learning_rate, parameter="learning_rate", low=0.0),
             adversary_learning_rate=number(self.adversary_learning_rate, parameter="adversary_learning_rate", low=0.0),
             weight_decay=number(self.weight_decay, parameter="weight_decay", low=0.0),

@@ -2,13 +2,17 @@
 
 from typing import Any
 
+from fairfrontier._forests import is_forest
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
 from fairfrontier.learners._group import fit_group_models
+from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
+
+_FAMILY_NAMES = {MinipatchTrees: "minipatch", MinipatchTreesRegressor: "minipatch"}
 
 
 def kitchen_sink(
-    *families: ModelFamily,
+    *families: Any,
     group_models: bool = False,
     X: Any = None,
     sensitive_features: Any = None,
@@ -17,14 +21,15 @@ def kitchen_sink(
     sensitive_mode: str = "separate",
     n_jobs: int | None = None,
     random_state: Any = 0,
-) -> FamilyUnion:
+) -> Any:
     """Return all given families as one: the paper's kitchen-sink collection.
 
     Parameters
     ----------
     *families : ModelFamily
         Fitted families: `MinipatchTrees`, `forest_trees(forest)`, `fit_models(classifier_zoo(), X, y)`, and
-        the grids of the fair learners (`FAGTB().fit_grid(...)` and so on).
+        the grids of the fair learners (`FAGTB().fit_grid(...)` and so on). Or unfitted ones, for a stack to fit:
+        `MinipatchTrees`, forests, and lists of estimators such as `classifier_zoo()`.
     group_models : bool, default=False
         Add models of the sensitive attribute, families ``group/…``, fitted here to `X` and `sensitive_features`.
     X : array-like or dataframe of shape (n, d), optional
@@ -38,6 +43,7 @@ def kitchen_sink(
     -------
     FamilyUnion
         Names ``family/name`` and one matrix of predictions (n, k), family after family, models of the attribute last.
+        Of unfitted families a list of (name, estimator), as `FairStacksClassifier` takes it.
 
     Examples
     --------
@@ -55,6 +61,8 @@ def kitchen_sink(
     >>> sink.names[-2:]
     ('group/sex=True/logistic', 'group/sex=True/hist_boosting')
     """
+    if families and not any(isinstance(family, ModelFamily) for family in families):
+        return [pair for family in families for pair in _unfitted(family)]
     if not group_models:
         if X is not None or sensitive_features is not None:
             raise InvalidInputError(
@@ -77,3 +85,14 @@ def kitchen_sink(
         random_state=random_state,
     )
     return FamilyUnion((*families, of_groups))
+
+
+def _unfitted(family: Any) -> list[tuple[str, Any]]:
+    """Return an unfitted family as (name, estimator) pairs."""
+    if isinstance(family, list):
+        return list(family)
+    if hasattr(family, "fit"):
+        return [("forest" if is_forest(family) else _FAMILY_NAMES.get(type(family), type(family).__name__), family)]
+    raise InvalidInputError(
+        f"families must be fitted model families, or unfitted estimators and lists of them; got {type(family).__name__}"
+    )

@@ -85,12 +85,24 @@ class _Minipatch(BaseEstimator):
         family: TreeFamily = self.family_
         return family.predict_matrix(features(self, X, dtype=np.float32))
 
+    def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
+        """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""
+        check_is_fitted(self, "family_")
+        count = count_of(self.max_samples, n_rows, parameter="max_samples", least=_LEAST_ROWS)
+        seeds = np.random.SeedSequence(self.seed_).spawn(len(self.names))
+        seen = np.zeros((n_rows, len(seeds)), dtype=bool)
+        for tree, seed in enumerate(seeds):
+            seen[_patch_rows(np.random.default_rng(seed), n_rows, count), tree] = True
+        return seen
+
     def _grow(self, X: NDArray[np.float32], y: NDArray[np.float64], classes: NDArray[Any] | None) -> TreeFamily:
         if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1:
             raise InvalidInputError(f"n_estimators must be an int of at least 1; got {self.n_estimators!r}")
         rows = count_of(self.max_samples, len(X), parameter="max_samples", least=_LEAST_ROWS)
         columns = count_of(self.max_features, X.shape[1], parameter="max_features", least=2)
-        seeds = seed_sequence(self.random_state).spawn(self.n_estimators)
+        root = seed_sequence(self.random_state)
+        self.seed_ = int(root.entropy)  # type: ignore[arg-type]
+        seeds = root.spawn(self.n_estimators)
         tasks = [seeds[i : i + _TREES_PER_TASK] for i in range(0, len(seeds), _TREES_PER_TASK)]
         threads = Parallel(n_jobs=effective_n_jobs(self.n_jobs), prefer="threads", return_as="generator")
         grown = threads(delayed(self._grow_some)(X, y, rows, columns, task) for task in tasks)
@@ -111,7 +123,7 @@ class _Minipatch(BaseEstimator):
         trees = []
         for seed in seeds:
             rng = np.random.default_rng(seed)
-            row = rng.choice(len(X), rows, replace=False)
+            row = _patch_rows(rng, len(X), rows)
             column = np.sort(rng.choice(X.shape[1], columns, replace=False))
             # On 0/1 labels the squared error is half the Gini index: one kind of tree serves both tasks,
             # and its leaf means are the frequencies of class 1.
@@ -124,6 +136,11 @@ class _Minipatch(BaseEstimator):
             values = model.tree_.value[:, 0, 0].astype(np.float32)
             trees.append(PatchTree(model.tree_, column, values))
         return trees
+
+
+def _patch_rows(rng: np.random.Generator, n_rows: int, count: int) -> NDArray[np.intp]:
+    """Return the rows of a patch: the first numbers that its tree draws."""
+    return rng.choice(n_rows, count, replace=False)
 
 
 class MinipatchTrees(ClassifierMixin, _Minipatch):
@@ -155,6 +172,8 @@ class MinipatchTrees(ClassifierMixin, _Minipatch):
         The two classes; scores are those of the second.
     n_features_in_ : int
         Number of features.
+    seed_ : int
+        What every tree's random numbers come from.
 
     Notes
     -----

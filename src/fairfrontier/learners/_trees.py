@@ -14,6 +14,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._columns import is_frame
+from fairfrontier._forests import leaf_values
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, numbered
 from fairfrontier.learners._inputs import as_rows
@@ -222,16 +223,7 @@ def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:
     for model, seen in zip(forest.estimators_, columns, strict=True):
         if not hasattr(model, "tree_"):
             raise InvalidInputError(f"forest must hold decision trees; got a {type(model).__name__} in it")
+        values = leaf_values(model, 1 if classify else None)
         yield PatchTree(
-            model.tree_, np.asarray(seen, dtype=np.intp) if some_see_a_part else None, _node_values(model, classify)
+            model.tree_, np.asarray(seen, dtype=np.intp) if some_see_a_part else None, values.astype(np.float32)
         )
-
-
-def _node_values(model: Any, classify: bool) -> NDArray[np.float32]:
-    value = np.asarray(model.tree_.value)[:, 0, :]
-    if not classify:
-        return np.ascontiguousarray(value[:, 0], dtype=np.float32)
-    if value.shape[1] == 2:
-        return np.asarray(value[:, 1] / value.sum(axis=1), dtype=np.float32)
-    # A bagged tree whose sample had one class only knows that class, coded 0 or 1.
-    return np.full(len(value), float(model.classes_[0]), dtype=np.float32)

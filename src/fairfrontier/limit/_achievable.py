@@ -132,7 +132,8 @@ def achievable_frontier(
     sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
         One or more sensitive attributes.
     fairness : str
-        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"`` or ``"equalized_odds"``.
+        ``"demographic_parity"``, ``"equal_opportunity"``, ``"predictive_equality"``, ``"equalized_odds"``, or
+        ``"impact_ratio"``: the smallest ratio of two groups' rates.
     track : {"blind", "aware"}
         "blind": the rule sees X only. "aware": it also sees the sensitive attributes.
     confidence : float
@@ -168,8 +169,9 @@ def achievable_frontier(
     *The rule.* Let η(x) = P(y = 1 | x), and let q_s(x) be the probability that a row belongs to the row set s, π_s its
     mean. Among all rules whose rates differ by at most 1 − f the most accurate one decides 1 where
     2η(x) − 1 > Σ_s μ_s·q_s(x)/π_s and randomises where both sides are equal [1]_, [2]_, [3]_; the multipliers μ solve a
-    small convex problem. For two groups and demographic parity this is a threshold on η(x) − λ·(p(1|x)/π₁ − p(0|x)/π₀).
-    Where the rule knows the attribute it is a threshold for each group.
+    small convex problem. For two groups and demographic parity this is a threshold on
+    η(x) − λ·(p(1|x)/π₁ − p(0|x)/π₀). Where the rule knows the attribute it is a threshold for each group. Bounds on
+    ratios of rates are linear in the rule as well.
 
     *The estimate.* η and q come from an ensemble, fitted without the row's fold and calibrated on other folds. The
     value is the Lagrangian of the rule on the labels themselves: a one-step (debiased) estimator, as in the inference
@@ -214,7 +216,7 @@ def achievable_frontier(
         learned = learn(X, task, track, estimator=estimator, cv=cv, generator=generator, n_jobs=n_jobs)
     else:
         learned = Learned(checked_probabilities(probabilities, task), None)
-    achieved = achieve(task, learned, 1.0 - levels)
+    achieved = achieve(task, learned, levels)
     return banded(task, achieved, levels, fairness, track, confidence, generator)
 
 
@@ -228,13 +230,13 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class Achieved:
-    """The best rules, their values on the labels, what the posteriors promise, and what is not learned."""
+    """The best rules, their values, what the posteriors promise, what is not learned, and the free rule's fairness."""
 
     rules: list[FairRule]
     values: Values
     plugin: FloatArray
     unlearned: FloatArray
-    bias: float
+    unconstrained: float
 
 
 def learn(
@@ -251,12 +253,12 @@ def learn(
     return Learned(posteriors, half)
 
 
-def achieve(task: Task, learned: Learned, slacks: FloatArray) -> Achieved:
-    """Return the best rules for given largest differences, and what they reach."""
+def achieve(task: Task, learned: Learned, levels: FloatArray) -> Achieved:
+    """Return the best rules at given levels of fairness, and what they reach."""
     posteriors = learned.posteriors
     gain, load = posteriors.gain, posteriors.load(task.weight)
-    program = FairProgram(gain, load, task.weight, task.sets.blocks)
-    rules = program.path(slacks)
+    program = FairProgram(gain, load, task.weight, task.sets.blocks, relative=task.relative)
+    rules = program.path(levels)
     plugin = []
     for rule in rules:
         margin = gain - load @ rule.multiplier
@@ -265,7 +267,7 @@ def achieve(task: Task, learned: Learned, slacks: FloatArray) -> Achieved:
     deficit = np.zeros(len(rules))
     if learned.half is not None:
         deficit = np.array([_difference(task, posteriors, learned.half, rule) for rule in rules])
-    return Achieved(rules, rule_values(task, rules), np.array(plugin), deficit, program.bias())
+    return Achieved(rules, rule_values(task, rules), np.array(plugin), deficit, program.unconstrained())
 
 
 def _difference(task: Task, posteriors: Posteriors, half: Posteriors, rule: FairRule) -> float:
@@ -303,7 +305,7 @@ def banded(
         unlearned,
         achieved.plugin,
         floor,
-        1.0 - achieved.bias,
+        achieved.unconstrained,
         fairness,
         track,
         confidence,

@@ -160,12 +160,10 @@ def frontier_gap(
     own = (scores.matrix > cut).astype(np.float64)
     stacked = _stack_decisions(stack, scores, task, fairness, cut, cv, generator)
     options: dict[str, Any] = {"estimator": estimator, "cv": cv, "generator": generator, "n_jobs": n_jobs}
-    slacks = np.array([1.0 - level])
-    blind = achieve(task, learn(X, task, "blind", **options), slacks)
-    aware = achieve(task, learn(X, task, "aware", **options), np.array([1.0 - level, 1.0]))
-    frontier = best_rule(task, own, slacks[0])
-    chosen = _chosen(task, own, scores.names, model, slacks[0])
-    rules = [chosen, frontier, best_rule(task, np.hstack([own, stacked]), slacks[0]), *blind.rules, *aware.rules]
+    blind = achieve(task, learn(X, task, "blind", **options), np.array([level]))
+    aware = achieve(task, learn(X, task, "aware", **options), np.array([level, 0.0]))
+    mine = [_chosen(task, own, scores.names, model, level), best_rule(task, own, level)]
+    rules = [*mine, best_rule(task, np.hstack([own, stacked]), level), *blind.rules, *aware.rules]
     return _gap(rule_values(task, rules), level, fairness, confidence)
 
 
@@ -199,11 +197,11 @@ def _checked_scores(y_preds: Any, y: Any, task: Task) -> Predictions:
     return found
 
 
-def _chosen(task: Task, own: FloatArray, names: tuple[str, ...], model: str | None, slack: float) -> FairRule:
+def _chosen(task: Task, own: FloatArray, names: tuple[str, ...], model: str | None, level: float) -> FairRule:
     """Return the rule of the model in use, mixed with a constant decision where it is not fair enough."""
     if model is not None:
-        return best_rule(task, own[:, [names.index(validate.one_of(model, names, parameter="model"))]], slack)
-    rules = [best_rule(task, own[:, [j]], slack) for j in range(own.shape[1])]
+        return best_rule(task, own[:, [names.index(validate.one_of(model, names, parameter="model"))]], level)
+    rules = [best_rule(task, own[:, [j]], level) for j in range(own.shape[1])]
     return rules[int(np.argmax(rule_values(task, rules).estimate))]
 
 
@@ -234,10 +232,11 @@ def _cross_fitted_stack(
 ) -> FloatArray:
     fold = stratified_folds(task.cell, cv, generator)
     y, weight = task.y.astype(np.intp), task.weight * len(task) if task.weighted else None
-    parts: list[tuple[Any, FloatArray]] = []
+    # Of a path any point may be taken: that of differences serves ratios too.
+    measure, parts = "demographic_parity" if task.relative else fairness, []
     for number in np.unique(fold):
         train, test = fold != number, fold == number
-        stack = FairStacksClassifier("precomputed", fairness=fairness, threshold=threshold, random_state=0)
+        stack = FairStacksClassifier("precomputed", fairness=measure, threshold=threshold, random_state=0)
         stack.fit(
             scores.matrix[train],
             y[train],

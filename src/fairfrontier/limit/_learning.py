@@ -27,6 +27,8 @@ _EXPONENTS = np.linspace(0.2, 1.2, 11)
 # Shares of all rows that the subsamples have, and how often each is drawn.
 _SHARES = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0)
 _FEWEST_ROWS = 100
+# No learning curve is a power law exactly: at each size it is trusted to this share of the way to the largest size.
+_TRUST = 0.2
 
 
 @dataclass(frozen=True)
@@ -76,15 +78,18 @@ class LearningCurve:
 
         Notes
         -----
-        For each exponent c the law a − b·rows^(−c), b ≥ 0, is fitted by generalised least squares; the projection is
-        the average over exponents, weighted by how well each fits, and its interval that of the mixture.
+        For each exponent c the law a − b·rows^(−c), b ≥ 0, is fitted by generalised least squares, in which small sizes
+        count less: the law is an approximation. The projection is the average over exponents, weighted by how well each
+        fits, and its interval that of the mixture.
         """
         wanted = validate.whole_number(rows, parameter="rows", low=1)
         level = _law(self, lambda c: np.array([1.0, -(float(wanted) ** -c)]), self.confidence)
         last = float(self.rows[-1])
         more = _law(self, lambda c: np.array([0.0, last**-c - float(wanted) ** -c]), self.confidence)
         low, high = (float(np.clip(value, 0.0, 1.0)) for value in level[1:])
-        return Projection(wanted, level[0], low, high, *more)
+        # b ≥ 0: more rows do no harm, and fewer no good.
+        least, most = (0.0, np.inf) if wanted >= last else (-np.inf, 0.0)
+        return Projection(wanted, level[0], low, high, *(float(np.clip(value, least, most)) for value in more))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,10 +116,11 @@ class LearningFrontier:
 
     def sentence(self) -> str:
         """Return what twice the rows would add, in one sentence."""
-        twice = self.project(2 * int(self.achievable.rows[-1]))
+        last = int(self.achievable.rows[-1])
+        now, twice = self.project(last), self.project(2 * last)
         return (
             f"At fairness {short(self.min_fairness, 2)} twice the data would add {short(twice.gain)} "
-            f"({short(twice.gain_low)} to {short(twice.gain_high)}) to the {short(self.achievable.accuracy[-1])} that "
+            f"({short(twice.gain_low)} to {short(twice.gain_high)}) to the {short(now.accuracy)} that "
             "is attainable now."
         )
 
@@ -156,7 +162,7 @@ def learning_frontier(
         Numbers of rows to fit to, at least three; None: a sixteenth of the rows that a fold leaves, an eighth, a
         quarter, half, and all.
     n_repeats : int
-        Subsamples of each size.
+        Subsamples of each size, at least two.
     confidence : float
         Coverage of each interval.
     estimator, cv, sensitive_mode, sample_weight, n_jobs, random_state
@@ -188,9 +194,11 @@ def learning_frontier(
     True
     """
     validate.one_of(track, TRACKS, parameter="track")
-    slack = 1.0 - validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
+    level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=1)
+    advice = ": two subsamples of a size tell how much chance there is in one"
+    repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=2, advice=advice)
+    cv = validate.whole_number(cv, parameter="cv", low=2)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
     sizes = _sizes(rows, len(task), cv)
@@ -200,16 +208,16 @@ def learning_frontier(
 
     def best(usable: Any) -> FairRule:
         posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs, rows=usable)
-        return achieve(task, Learned(posteriors, None), np.array([slack])).rules[0]
+        return achieve(task, Learned(posteriors, None), np.array([level])).rules[0]
 
     subsamples = _subsamples(task.cell, sizes, cv, repeats, generator)
     models = None
     if estimators is not None:
         named = named_models(estimators, expected="a non-empty list of (name, estimator) pairs")
-        frontier = [[_models_rule(X, task, fold, named, usable, slack) for usable in of_size] for of_size in subsamples]
+        frontier = [[_models_rule(X, task, fold, named, usable, level) for usable in of_size] for of_size in subsamples]
         models = _curve(task, frontier, sizes, confidence)
     rules = [[best(usable) for usable in of_size] for of_size in subsamples]
-    return LearningFrontier(1.0 - slack, _curve(task, rules, sizes, confidence), models)
+    return LearningFrontier(level, _curve(task, rules, sizes, confidence), models)
 
 
 def _sizes(rows: ArrayLike | None, n_rows: int, cv: int) -> IntArray:
@@ -245,7 +253,7 @@ def _subsamples(
     return result
 
 
-def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, slack: float) -> FairRule:
+def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, level: float) -> FairRule:
     """Return the best mixture of estimators fitted to some rows, cross-fitted."""
     y, classes = task.y.astype(np.intp), (0, 1)
     decisions = np.zeros((len(task), len(named)))
@@ -254,7 +262,7 @@ def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, sl
         for j, (name, model) in enumerate(named):
             fitted = clone(model).fit(_safe_indexing(X, train), y[train])
             decisions[test, j] = positive_scores(fitted, _safe_indexing(X, test), classes=classes, name=name) > 0.5
-    return best_rule(task, decisions, slack)
+    return best_rule(task, decisions, level)
 
 
 def _curve(task: Task, rules: list[list[FairRule]], sizes: IntArray, confidence: float) -> LearningCurve:
@@ -275,7 +283,8 @@ def _curve(task: Task, rules: list[list[FairRule]], sizes: IntArray, confidence:
 
 def _law(curve: LearningCurve, target: Any, confidence: float) -> tuple[float, float, float]:
     """Return mean and interval of `target(c)`ᵀ(a, b) over the laws a − b·rows^(−c)."""
-    inverse = np.linalg.inv(curve.covariance)
+    distance = curve.accuracy[-1] - curve.accuracy
+    inverse = np.linalg.inv(curve.covariance + np.diag((_TRUST * distance) ** 2))
     means, errors, misfits = [], [], []
     for c in _EXPONENTS:
         design = np.column_stack([np.ones(len(curve.rows)), -(curve.rows.astype(np.float64) ** -c)])

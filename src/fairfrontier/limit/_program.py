@@ -1,13 +1,13 @@
-"""The most accurate rule under a bound on the differences between rates: a linear program with very few constraints.
+"""The most accurate rule under a bound on how far rates are apart: a linear program with very few constraints.
 
 A *rule* gives each row a probability of the decision 1. Accuracy and rates are linear in it, so the best rule for a
-given largest difference is a linear program with one variable per row and two constraints per row set. Its dual has one
+given level of fairness is a linear program with one variable per row and two constraints per row set. Its dual has one
 multiplier per row set, and for given multipliers the best rule is a threshold. So rules are generated one by one: a
 small program over the rules found so far gives multipliers, these give the next rule, until the two values meet.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Mixture:
     share : ndarray of shape (k,)
         The probability of each rule.
     multiplier : ndarray of shape (s,)
-        What a unit of each row set's rate costs in accuracy; adds up to 0 inside a block.
+        What a unit of each row set's rate costs in accuracy.
     value : float
         The gain in accuracy over the decision 0 for every row.
     """
@@ -53,7 +53,7 @@ class FairRule:
     multiplier : ndarray of shape (s,)
         What a unit of each row set's rate costs in accuracy.
     slack : float
-        The largest difference between rates that is allowed.
+        The largest difference between rates that is allowed; 0 where ratios are bounded.
     """
 
     decision: FloatArray
@@ -66,8 +66,24 @@ class FairRule:
         return self.slack * float(np.maximum(self.multiplier, 0.0).sum())
 
 
-def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, slack: float) -> Mixture:
-    """Return the mixture of rules with the largest gain whose rates differ by at most `slack` inside each block.
+@dataclass(frozen=True)
+class Bounds:
+    """How far rates may be apart: each is at most `slack` above the lowest of its block, which is `ratio` of the rest.
+
+    Inside a block, `ratio`·r ≤ every rate ≤ r + `slack` for some r.
+    """
+
+    slack: float
+    ratio: float
+
+    @classmethod
+    def of(cls, fairness: float, *, relative: bool) -> "Bounds":
+        """Return the bounds of a fairness that is 1 − the largest difference or, if relative, the smallest ratio."""
+        return cls(0.0, fairness) if relative else cls(1.0 - fairness, 1.0)
+
+
+def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bounds) -> Mixture:
+    """Return the mixture of rules with the largest gain whose rates are within the bounds in each block.
 
     Parameters
     ----------
@@ -77,19 +93,19 @@ def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, slack: flo
         Accuracy of each rule, up to a constant.
     blocks : tuple of tuple of int
         Row sets that are compared with one another.
-    slack : float
-        The largest difference.
+    bounds : Bounds
+        How far rates may be apart.
     """
     n_rules, n_sets = rates.shape
-    # Each block has a lowest rate of its own, a free variable: its rates are between it and it plus the slack.
-    lowest = np.zeros((n_sets, len(blocks)))
+    # Each block has a rate of its own, a free variable, that all its rates are compared with.
+    common = np.zeros((n_sets, len(blocks)))
     for j, block in enumerate(blocks):
-        lowest[list(block), j] = 1.0
-    above = np.hstack([rates.T, -lowest])
+        common[list(block), j] = 1.0
+    above, below = np.hstack([rates.T, -common]), np.hstack([-rates.T, bounds.ratio * common])
     found = linprog(
         np.concatenate([-gain, np.zeros(len(blocks))]),
-        A_ub=np.vstack([above, -above]),
-        b_ub=np.concatenate([np.full(n_sets, slack), np.zeros(n_sets)]),
+        A_ub=np.vstack([above, below]),
+        b_ub=np.concatenate([np.full(n_sets, bounds.slack), np.zeros(n_sets)]),
         A_eq=np.concatenate([np.ones(n_rules), np.zeros(len(blocks))])[None],
         b_eq=[1.0],
         bounds=[(0.0, None)] * n_rules + [(None, None)] * len(blocks),
@@ -114,10 +130,14 @@ class FairProgram:
         Weights that add up to one.
     blocks : tuple of tuple of int
         Row sets that are compared with one another.
+    relative : bool
+        Fairness is 1 − the largest difference between rates; True: it is the smallest ratio of two.
     """
 
-    def __init__(self, gain: FloatArray, load: FloatArray, weight: FloatArray, blocks: Blocks) -> None:
-        self.gain, self.load, self.weight, self.blocks = gain, load, weight, blocks
+    def __init__(
+        self, gain: FloatArray, load: FloatArray, weight: FloatArray, blocks: Blocks, *, relative: bool = False
+    ) -> None:
+        self.gain, self.load, self.weight, self.blocks, self.relative = gain, load, weight, blocks, relative
         self._rules: list[NDArray[np.bool_]] = []
         self._rates: list[FloatArray] = []
         self._gains: list[float] = []
@@ -130,19 +150,23 @@ class FairProgram:
         self._rates.append(weight @ self.load[rule])
         self._gains.append(float(weight @ self.gain[rule]))
 
-    def bias(self) -> float:
-        """Return the largest difference between rates of the rule without any constraint."""
-        rates = self._rates[2]
-        return max(float(np.ptp(rates[list(block)])) for block in self.blocks)
+    def unconstrained(self) -> float:
+        """Return the fairness of the most accurate rule."""
+        rates = [self._rates[2][list(block)] for block in self.blocks]
+        if self.relative:
+            return min(float(of_block.min() / of_block.max()) if of_block.max() > 0 else 1.0 for of_block in rates)
+        return 1.0 - max(float(np.ptp(of_block)) for of_block in rates)
 
-    def solve(self, slack: float) -> FairRule:
-        """Return the best rule whose rates differ by at most `slack`."""
+    def solve(self, fairness: float) -> FairRule:
+        """Return the best rule at a level of fairness."""
+        bounds = Bounds.of(fairness, relative=self.relative)
         while True:
-            mixture = best_mixture(np.array(self._rates), np.array(self._gains), self.blocks, slack)
+            mixture = best_mixture(np.array(self._rates), np.array(self._gains), self.blocks, bounds)
+            rule = FairRule(np.empty(0), mixture.multiplier, bounds.slack)
             margin = self.gain - self.load @ mixture.multiplier
-            bound = self.weight @ np.maximum(margin, 0.0) + slack * np.maximum(mixture.multiplier, 0.0).sum()
-            if bound - mixture.value < _MET or len(self._rules) >= _MOST_RULES:
-                return FairRule(self._mixed(mixture.share), mixture.multiplier, slack)
+            met = self.weight @ np.maximum(margin, 0.0) + rule.allowance - mixture.value < _MET
+            if met or len(self._rules) >= _MOST_RULES:
+                return replace(rule, decision=self._mixed(mixture.share))
             self._add(margin > 0)
 
     def _mixed(self, share: FloatArray) -> FloatArray:
@@ -152,8 +176,10 @@ class FairProgram:
             mixed += share[j] / share[used].sum() * self._rules[j]
         return np.minimum(mixed, 1.0)
 
-    def path(self, slacks: Iterable[float]) -> list[FairRule]:
-        """Return the best rule for each slack; where no constraint binds it is one and the same."""
-        free, largest = FairRule(self._rules[2].astype(np.float64), np.zeros(self.load.shape[1]), 1.0), self.bias()
-        # From the fairest on: its multipliers are the largest, and rules between are found on the way.
-        return [free if slack >= largest else self.solve(slack) for slack in slacks]
+    def path(self, levels: Iterable[float]) -> list[FairRule]:
+        """Return the best rule for each level of fairness; where no constraint binds it is one and the same."""
+        free, fairest = (
+            FairRule(self._rules[2].astype(np.float64), np.zeros(self.load.shape[1]), 1.0),
+            self.unconstrained(),
+        )
+        return [free if level <= fairest else self.solve(level) for level in levels]

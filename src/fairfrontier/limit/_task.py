@@ -10,7 +10,14 @@ from fairfrontier import _validation as validate
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts
+from fairfrontier.metrics._contrasts import MEASURES, RowSets, build_contrasts, named_measure
+
+# The measure that bounds ratios of rates.
+RATIO = "impact_ratio"
+
+
+# Differences of rates, and the one ratio whose best rule is known.
+_MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).comparison == "difference")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +42,8 @@ class Task:
         A number for each combination of label and groups.
     weighted : bool
         True: the caller gave weights.
+    relative : bool
+        True: fairness is the smallest ratio of two rates, not 1 − the largest difference.
     """
 
     y: FloatArray
@@ -45,24 +54,10 @@ class Task:
     conditions: tuple[bool | None, ...]
     cell: IntArray
     weighted: bool
+    relative: bool
 
     def __len__(self) -> int:
         return len(self.y)
-
-    def take(self, rows: IntArray) -> "Task":
-        """Return some of the rows."""
-        weight = self.weight[rows]
-        groups = tuple(Attribute(a.name, a.codes[rows], a.values) for a in self.attributes)
-        return Task(
-            self.y[rows],
-            self.member[rows],
-            weight / weight.sum(),
-            self.sets,
-            groups,
-            self.conditions,
-            self.cell[rows],
-            self.weighted,
-        )
 
     @property
     def constant(self) -> float:
@@ -80,16 +75,17 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
     """Return the validated rows; the parameters are those of `achievable_frontier`."""
     if not isinstance(fairness, str):
         raise InvalidInputError(
-            f"fairness must be one of {sorted(MEASURES)}; got {type(fairness).__name__}: the achievable frontier needs "
-            "a measure by name, because it learns who belongs to which row set"
+            f"fairness must be one of {sorted(_MEASURES)}; got {type(fairness).__name__}: the achievable "
+            "frontier needs a measure by name, because it learns who belongs to which row set"
         )
-    conditions = MEASURES[validate.one_of(fairness, MEASURES, parameter="fairness")]
+    validate.one_of(fairness, _MEASURES, parameter="fairness")
+    differences = "demographic_parity" if fairness == RATIO else fairness
     if y is None:
         raise InvalidInputError("y must be given: one label per row; got None")
     rows = Rows.validated(y, NO_SCORES, sensitive_features, sample_weight=sample_weight, whole=True, target="y")
     _refuse_regression(np.asarray(rows.y))
     cells = rows.cells(labelled=True)
-    contrasts = build_contrasts(fairness, cells.keys, cells.attributes, sensitive_mode=sensitive_mode)
+    contrasts = build_contrasts(differences, cells.keys, cells.attributes, sensitive_mode=sensitive_mode)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     in_cell = np.bincount(cells.codes, weights=weight, minlength=cells.n_cells).astype(np.float64)
     contrasts.rates(np.zeros((cells.n_cells, 1)), in_cell)  # raises if a row set is empty
@@ -99,9 +95,10 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
         weight / weight.sum(),
         contrasts.sets,
         tuple(Attribute(a.name, a.codes[cells.codes], a.values) for a in contrasts.attributes),
-        conditions,
+        MEASURES[differences],
         cells.codes,
         rows.weight is not None,
+        fairness == RATIO,
     )
 
 

@@ -5,13 +5,13 @@ bias and cᵀŷ a decision bias. A measure is a list of *blocks* of row sets; in
 other, so that the bias of a block is the largest rate minus the smallest.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 
 from fairfrontier._groups import NOT_COMPARED
 from fairfrontier._rows import Key
@@ -50,6 +50,8 @@ MEASURES: dict[str, tuple[bool | None, ...]] = {name: conditions for name, (cond
 
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
+# Up to this many pairs a block has no more of them than sets.
+_FEW_PAIRS = 3
 
 # What may follow a measure's name: the group that others are compared with, and the attribute whose values are strata.
 _AGAINST, _WITHIN = " against ", " within "
@@ -196,6 +198,34 @@ class RowSets:
     def contrast_names(self) -> tuple[str, ...]:
         """Return a name for each contrast, in the order of `pairs`."""
         return tuple(f"{self.names[i]} − {self.names[j]}" for i, j in self.pairs())
+
+    def basis(self) -> FloatArray:
+        """Return coordinates (q, s) of the differences between rates, of which there are fewer than pairs.
+
+        Notes
+        -----
+        A block of up to three sets, or one that has a reference, has its pairs as coordinates. Any other block of g
+        sets has √g times the rate of each set minus the mean of all: g coordinates instead of g(g − 1)/2, with the same
+        sum of squares. What is made of lengths and angles is then the same as with pairs.
+        """
+        return np.vstack([part for part, _ in self._basis_by_block()])
+
+    def pairs_of_basis(self) -> csr_array:
+        """Return the matrix (m, q) from coordinates of `basis` to the differences of pairs; its transpose goes back."""
+        return csr_array(block_diag([part for _, part in self._basis_by_block()], format="csr"))
+
+    def _basis_by_block(self) -> Iterator[tuple[FloatArray, csr_array]]:
+        """Yield the coordinates (q, s) of each block, and the matrix from these to its pairs."""
+        for block, pairs in zip(self.blocks, self.pairs_by_block(), strict=True):
+            size, both = len(block), np.concatenate([np.ones(len(pairs)), -np.ones(len(pairs))])
+            number = np.tile(np.arange(len(pairs)), 2)
+            of_pairs = csr_array((both, (number, pairs.T.ravel())), shape=(len(pairs), len(self.names)))
+            if self.reference or len(pairs) <= _FEW_PAIRS:
+                yield of_pairs.toarray(), csr_array(np.eye(len(pairs)))
+                continue
+            coordinates = np.zeros((size, len(self.names)))
+            coordinates[:, list(block)] = np.sqrt(size) * (np.eye(size) - 1.0 / size)
+            yield coordinates, csr_array(of_pairs[:, list(block)] / np.sqrt(size))
 
     def largest_gap(self, rates: FloatArray) -> FloatArray:
         """Return the bias over all contrasts from rates (k, s) or (b, s, k), without forming the pairs."""

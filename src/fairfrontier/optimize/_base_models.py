@@ -3,9 +3,14 @@
 To unfitted estimators a stack adds models of the attribute by itself. They are fitted in the same folds as the base
 models, to the sensitive attribute (for measures of one label, to group and label), and join the stack as columns
 ``group/…``. At prediction they need the features only.
+
+A forest or a family enters model by model. Where its models leave rows out (bootstrap samples, minipatches) it is
+fitted once: each model is judged by the rows that it has not seen, and it is this very model that predicts.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,9 +19,12 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
+from sklearn import config_context
+from sklearn.base import BaseEstimator, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing as rows_of
-from sklearn.utils.validation import has_fit_parameter
+from sklearn.utils.validation import _num_samples as number_of_rows
+from sklearn.utils.validation import check_memory, has_fit_parameter
 
 from fairfrontier._attribute_models import (
     GROUP,
@@ -28,7 +36,8 @@ from fairfrontier._attribute_models import (
     group_targets,
 )
 from fairfrontier._columns import is_frame
-from fairfrontier._scores import check_finite, named_models, positive_scores
+from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix
+from fairfrontier._scores import check_finite, check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts
@@ -36,18 +45,76 @@ from fairfrontier.optimize._statistics import train_test
 
 PRECOMPUTED = "precomputed"
 PREFIT = "prefit"
+AUTO = "auto"
 
 
-def check_estimators(estimators: Any) -> list[tuple[str, Any]]:
-    """Return the (name, estimator) pairs of a stack after checking them."""
+def check_estimators(estimators: Any, *, fitted: bool = False) -> list[tuple[str, Any]]:
+    """Return the (name, estimator) pairs of a stack after checking them.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator), or a fitted family
+        An estimator may itself be a list of such pairs, as `classifier_zoo` gives them, or ``"drop"``.
+    fitted : bool
+        Whether the estimators must be fitted already.
+    """
     expected = "a non-empty list of (name, estimator) pairs, or 'precomputed'"
     if isinstance(estimators, Mapping):
         raise InvalidInputError(f"estimators must be {expected}; got a dict: pass list(estimators.items())")
-    models = named_models(estimators, expected=expected)
+    if is_family(estimators):
+        estimators = [("family", estimators)]
+    pairs = [one for pair in named_models(estimators, expected=expected) for one in _unpacked(*pair)]
+    models = named_models(pairs, expected=expected)
     for name, model in models:
-        if not hasattr(model, "predict"):
+        if not (hasattr(model, "predict") or is_family(model)):
             raise InvalidInputError(f"estimators must have predict; {name!r} is {model!r}")
+        if not fitted and not hasattr(model, "fit"):
+            raise InvalidInputError(
+                f"estimators must be unfitted, so that they can be fitted in folds; {name!r} is a fitted "
+                f"{type(model).__name__}: pass cv='prefit' and rows that it was not fitted to"
+            )
     return models
+
+
+def _unpacked(name: str, model: Any) -> list[tuple[str, Any]]:
+    """Return an entry of the estimators as pairs: a list of pairs is a family, named after the entry."""
+    if isinstance(model, str) and model == "drop":
+        return []
+    if not isinstance(model, list):
+        return [(name, model)]
+    pairs = named_models(model, expected="(name, estimator) pairs, or lists of them by name")
+    return [(f"{name}/{inner.rpartition('/')[2]}", one) for inner, one in pairs]
+
+
+def is_family(model: Any) -> bool:
+    """Tell whether a model is a family: many models whose predictions are one matrix."""
+    return hasattr(type(model), "predict_matrix")
+
+
+def expanded_names(models: Sequence[tuple[str, Any]], expand: Any) -> tuple[str, ...]:
+    """Return the names of the estimators that enter a stack model by model.
+
+    Parameters
+    ----------
+    models : list of (str, estimator)
+        The estimators.
+    expand : "auto" or bool
+        "auto": forests and families whose name has no slash (one with a slash is a model of a family already); True:
+        all forests and families; False: collections only, which have no prediction of their own.
+    """
+    if not (isinstance(expand, bool | np.bool_) or (isinstance(expand, str) and expand == AUTO)):
+        raise InvalidInputError(f"expand must be 'auto', True or False; got {expand!r}")
+    many = [(name, model) for name, model in models if is_family(model) or is_forest(model)]
+    if isinstance(expand, str):
+        return tuple(name for name, model in many if "/" not in name or not hasattr(model, "predict"))
+    return tuple(name for name, model in many if expand or not hasattr(model, "predict"))
+
+
+def member_names(name: str, model: Any) -> tuple[str, ...]:
+    """Return the names of the models of a fitted forest or family: ``name/i``, or those that a collection has."""
+    if is_family(model) and not hasattr(model, "fit"):
+        return tuple(model.names)
+    return tuple(f"{name}/{i}" for i in range(len(model.estimators_ if is_forest(model) else model.names)))
 
 
 def as_rows(X: Any) -> Any:
@@ -96,70 +163,209 @@ def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
 
 
 def predict_matrix(
-    models: Sequence[tuple[str, Any]], X: Any, *, classes: NDArray[Any] | None, n_jobs: int | None = None
-) -> FloatArray:
-    """Return the predictions of fitted models as one matrix (n, k); a model of the attribute predicts a number."""
-    columns = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(positive_scores)(
-            model, X, classes=None if name.startswith(f"{GROUP}/") else classes, name=name, for_stack=True
-        )
-        for name, model in models
-    )
-    matrix = np.stack(columns, axis=1)
-    check_finite(matrix, [name for name, _ in models])
-    return matrix
-
-
-def fit_models(
-    models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], *, sample_weight: Any, n_jobs: int | None
-) -> list[tuple[str, Any]]:
-    """Return clones of the models fitted to all rows."""
-    fitted = Parallel(n_jobs=n_jobs)(delayed(_fit_one)(model, X, y, sample_weight) for _, model in models)
-    return [(name, model) for (name, _), model in zip(models, fitted, strict=True)]
-
-
-def out_of_fold_matrix(
     models: Sequence[tuple[str, Any]],
     X: Any,
-    y: NDArray[Any],
-    folds: IntArray,
     *,
     classes: NDArray[Any] | None,
-    sample_weight: Any,
-    n_jobs: int | None,
+    expanded: Collection[str] = (),
+    needed: NDArray[np.bool_] | None = None,
+    n_jobs: int | None = None,
 ) -> FloatArray:
-    """Return predictions (n, k), each made by a model that has not seen the row; all models see the same folds."""
-    splits = list(train_test(folds))
-    jobs = [(j, name, model, split) for j, (name, model) in enumerate(models) for split in splits]
-    columns = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_predict)(model, X, y, sample_weight, split, classes, name) for _, name, model, split in jobs
+    """Return the predictions of fitted models as one matrix (n, k).
+
+    Parameters
+    ----------
+    models : list of (str, fitted estimator)
+        The models; one of the attribute predicts a number.
+    X : array-like of shape (n, p)
+        Features.
+    classes : ndarray of shape (2,) or None
+        The classes that they were fitted to; None: regression.
+    expanded : collection of str
+        The names of those that give a column for each of their own models.
+    needed : ndarray of shape (k,), optional
+        Columns that matter; a model without any is not asked, and its columns are 0.
+    n_jobs : int, optional
+        Threads.
+    """
+    names = [member_names(name, model) if name in expanded else (name,) for name, model in models]
+    ends = np.cumsum([len(of_model) for of_model in names])
+    matters = [needed is None or bool(needed[end - len(own) : end].any()) for own, end in zip(names, ends, strict=True)]
+    asked = [(name, model) for (name, model), wanted in zip(models, matters, strict=True) if wanted]
+    blocks = iter(
+        Parallel(n_jobs=n_jobs, prefer="threads")(
+            delayed(_columns)(model, X, classes, name, name in expanded) for name, model in asked
+        )
     )
-    matrix = np.empty((len(y), len(models)))
-    for (j, _, _, (_, test)), column in zip(jobs, columns, strict=True):
-        matrix[test, j] = column
-    check_finite(matrix, [name for name, _ in models])
+    n_rows = number_of_rows(X)
+    parts = [next(blocks) if ask else np.zeros((n_rows, len(own))) for ask, own in zip(matters, names, strict=True)]
+    matrix = np.hstack(parts)
+    check_finite(matrix, [name for of_model in names for name in of_model])
     return matrix
 
 
-def check_sample_weight(models: Sequence[tuple[str, Any]], sample_weight: FloatArray | None) -> None:
-    """Raise if weights of rows are given and a base model does not take them."""
-    if sample_weight is None:
-        return
-    for name, model in models:
-        if not has_fit_parameter(model, "sample_weight"):
-            raise InvalidInputError(
-                f"sample_weight was given, but the base model {name!r} ({type(model).__name__}) does not take it: "
-                "fit it beforehand and pass cv='prefit'"
-            )
+def _columns(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
+    """Return the columns (n, q) that a fitted model, forest or family is in a stack."""
+    if isinstance(model, FoldModels):
+        return np.asarray(np.mean([_columns(one, X, classes, name, expand) for one in model.models], axis=0))
+    if expand:
+        positive = None if classes is None else check_own_classes(model, classes, name)
+        if is_forest(model):
+            return tree_matrix(model, X, positive)
+        matrix = np.asarray(model.predict_matrix(X), dtype=np.float64)
+        return 1.0 - matrix if positive == 0 else matrix
+    labels = None if name.startswith(f"{GROUP}/") else classes
+    return positive_scores(model, X, classes=labels, name=name, for_stack=True)[:, None]
 
 
-def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
-    if sample_weight is None:
-        return clone(model).fit(X, y)
-    return clone(model).fit(X, y, sample_weight=sample_weight)
+class FoldModels(BaseEstimator):
+    """The models of all folds, which predict by their mean: what a stack that does not refit is made of.
+
+    Parameters
+    ----------
+    models : list of fitted estimators
+        One per fold.
+    """
+
+    def __init__(self, models: list[Any]) -> None:
+        self.models = models
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """Return the classes of the models, of which a fold may miss some."""
+        return np.unique(np.concatenate([model.classes_ for model in self.models]))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the mean probability of each class, shape (n, classes)."""
+        classes = self.classes_
+        parts = np.zeros((len(self.models), number_of_rows(X), len(classes)))
+        for part, model in zip(parts, self.models, strict=True):
+            part[:, np.searchsorted(classes, model.classes_)] = model.predict_proba(X)
+        return np.asarray(parts.mean(axis=0))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class, or the mean of the predicted numbers, shape (n,)."""
+        if hasattr(self.models[0], "predict_proba"):
+            return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+        return np.asarray(np.mean([model.predict(X) for model in self.models], axis=0))
 
 
-def _fit_predict(
+@dataclass(frozen=True, eq=False)
+class BaseFit:
+    """Fitted base models and what a stack is fitted to.
+
+    Attributes
+    ----------
+    estimators : list of (str, fitted estimator)
+        The models.
+    names : tuple of str, length k
+        The columns of the stack.
+    matrix : ndarray of shape (n, k)
+        Predictions for each row by models that have not seen it.
+    """
+
+    estimators: list[tuple[str, Any]]
+    names: tuple[str, ...]
+    matrix: FloatArray
+
+    def __add__(self, other: "BaseFit") -> "BaseFit":
+        matrix = np.column_stack([self.matrix, other.matrix])
+        return BaseFit([*self.estimators, *other.estimators], (*self.names, *other.names), matrix)
+
+
+@dataclass(frozen=True, eq=False)
+class FitOptions:
+    """How base models are fitted; the attributes are those of the stack."""
+
+    classes: NDArray[Any] | None
+    expanded: tuple[str, ...] = ()
+    sample_weight: FloatArray | None = None
+    refit: bool = True
+    memory: Any = None
+    verbose: int = 0
+    n_jobs: int | None = None
+
+    def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:
+        """Return the results of a function, from the cache where it has them."""
+        cached = function if self.memory is None else check_memory(self.memory).cache(function)
+        return list(Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(delayed(cached)(*job) for job in jobs))
+
+
+def fit_base_models(
+    models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], folds: IntArray, options: FitOptions
+) -> BaseFit:
+    """Fit all models in the same folds and to all rows; forests and families with out-of-bag rows only to all rows.
+
+    Parameters
+    ----------
+    models : list of (str, estimator)
+        Unfitted.
+    X, y
+        The rows.
+    folds : ndarray of shape (n,)
+        The fold of each row.
+    options : FitOptions
+        How.
+    """
+    _warn_without_weights(models, options.sample_weight)
+    once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
+    grown = options.run(_grow, [(model, X, y, options.sample_weight, options.classes, name) for name, model in once])
+    # Where too few trees have not seen a row, folds must do.
+    by_name = {name: found for (name, _), found in zip(once, grown, strict=True) if found[1] is not None}
+    splits = list(train_test(folds))
+    rest = [(name, model) for name, model in models if name not in by_name]
+    jobs = [(name, model, split, not options.refit) for name, model in rest for split in splits]
+    if options.refit:
+        everything = (np.arange(len(y)), np.empty(0, dtype=np.intp))
+        jobs += [(name, model, everything, True) for name, model in rest]
+    done = options.run(
+        _fit_fold,
+        [
+            (model, X, y, options.sample_weight, split, options.classes, name, name in options.expanded, keep)
+            for name, model, split, keep in jobs
+        ],
+    )
+    n_folds = len(splits)
+    for j, (name, _) in enumerate(rest):
+        of_folds = done[j * n_folds : (j + 1) * n_folds]
+        matrix = np.empty((len(y), of_folds[0][1].shape[1]))
+        for (_, test), (_, block) in zip(splits, of_folds, strict=True):
+            matrix[test] = block
+        kept = done[n_folds * len(rest) + j][0] if options.refit else FoldModels([model for model, _ in of_folds])
+        by_name[name] = (kept, matrix)
+    return _collected([(name, *by_name[name]) for name, _ in models], options.expanded)
+
+
+def _collected(found: Sequence[tuple[str, Any, FloatArray]], expanded: Collection[str]) -> BaseFit:
+    names: list[str] = []
+    for name, model, _ in found:
+        one = model.models[0] if isinstance(model, FoldModels) else model
+        names += member_names(name, one) if name in expanded else (name,)
+    matrix = np.column_stack([block for _, _, block in found])
+    check_finite(matrix, names)
+    return BaseFit([(name, model) for name, model, _ in found], tuple(names), matrix)
+
+
+def _may_leave_rows_out(model: Any) -> bool:
+    """Tell whether the models of a forest or family leave rows out, for which they can then be judged."""
+    if is_forest(model):
+        return bool(model.get_params().get("bootstrap"))
+    return hasattr(model, "rows_seen")
+
+
+def _grow(
+    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
+) -> tuple[Any, FloatArray | None]:
+    """Return a forest or family fitted to all rows, and its predictions for rows that each member has not seen."""
+    fitted = _fit_one(model, X, y, sample_weight)
+    seen = rows_in_bag(fitted, len(y)) if is_forest(fitted) else fitted.rows_seen(len(y))
+    return fitted, out_of_bag(_columns(fitted, X, classes, name, True), seen)
+
+
+def _fit_fold(
     model: Any,
     X: Any,
     y: NDArray[Any],
@@ -167,30 +373,49 @@ def _fit_predict(
     split: tuple[IntArray, IntArray],
     classes: NDArray[Any] | None,
     name: str,
-) -> FloatArray:
+    expand: bool,
+    keep: bool,
+) -> tuple[Any, FloatArray]:
+    """Return a model fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
-    return positive_scores(fitted, rows_of(X, test), classes=classes, name=name, for_stack=True)
+    block = _columns(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
+    return fitted if keep else None, block
 
 
-AUTO = "auto"
+def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: FloatArray | None) -> None:
+    """Warn of models that cannot be told the weights of rows; the stack itself is weighted."""
+    if sample_weight is None:
+        return
+    without = [name for name, model in models if _weight_parameter(model) is None]
+    if without:
+        warnings.warn(
+            f"sample_weight was given, but the base models {without} do not take it and are fitted without; the stack "
+            "itself is weighted",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupColumns:
-    """Columns of a stack that models of the attribute make.
+def _weight_parameter(model: Any) -> str | None:
+    """Return the name by which `fit` of a model, or of the last step of a pipeline, takes weights of rows."""
+    if has_fit_parameter(model, "sample_weight"):
+        return "sample_weight"
+    if not isinstance(model, Pipeline):
+        return None
+    name, last = model.steps[-1]
+    inner = _weight_parameter(last)
+    return None if inner is None else f"{name}__{inner}"
 
-    Attributes
-    ----------
-    estimators : list of (str, fitted estimator)
-        One per column, ``group/attribute=value/learner``, fitted to all rows; `predict` gives the probability.
-    out_of_fold : ndarray of shape (n, q)
-        Probabilities for each row by models that have not seen it.
-    """
 
-    estimators: list[tuple[str, Any]]
-    out_of_fold: FloatArray
+def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+    parameter = None if sample_weight is None else _weight_parameter(model)
+    if parameter is None:
+        return clone(model).fit(X, y)
+    # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
+    with config_context(enable_metadata_routing=False) if "__" in parameter else nullcontext():
+        return clone(model).fit(X, y, **{parameter: sample_weight})
 
 
 def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any, loss: str, path: str) -> bool:
@@ -221,16 +446,8 @@ def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any
 
 
 def fit_group_columns(
-    X: Any,
-    codes: IntArray,
-    contrasts: Contrasts,
-    folds: IntArray,
-    *,
-    fairness: str,
-    sample_weight: FloatArray | None = None,
-    n_jobs: int | None = None,
-    seed: int = 0,
-) -> GroupColumns:
+    X: Any, codes: IntArray, contrasts: Contrasts, folds: IntArray, options: FitOptions, *, fairness: str, seed: int = 0
+) -> BaseFit:
     """Fit models of the attribute in the folds of the base models, and to all rows.
 
     Parameters
@@ -243,48 +460,54 @@ def fit_group_columns(
         Groups and labels of the cells.
     folds : ndarray of shape (n,)
         The fold of each row.
+    options : FitOptions
+        How base models are fitted.
     fairness : str
         The stack's measure, which says what the models must predict.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows.
-    n_jobs : int, optional
-        Processes.
     seed : int
         Of the learners.
+
+    Returns
+    -------
+    BaseFit
+        One model per column, ``group/attribute=value/learner``, whose `predict` gives the probability.
     """
-    attributes = [replace(attribute, codes=attribute.codes[codes]) for attribute in contrasts.attributes]
+    # By size: what the learners make of the groups must not depend on their names.
+    attributes = [replace(attribute, codes=attribute.codes[codes]).by_size() for attribute in contrasts.attributes]
     targets = group_targets(attributes, contrasts.label[codes], fairness)
     pairs = [(name, learner, target) for target in targets for name, learner in default_learners(seed)]
     splits = list(train_test(folds))
     jobs = [(learner, target, split) for _, learner, target in pairs for split in splits]
+    weight = options.sample_weight
     held_out = iter(
-        Parallel(n_jobs=n_jobs)(
-            delayed(_predict_held_out)(learner, X, target, split, sample_weight) for learner, target, split in jobs
-        )
+        options.run(_fit_group_fold, [(learner, X, target, split, weight) for learner, target, split in jobs])
     )
-    fitted = Parallel(n_jobs=n_jobs)(
-        delayed(fit_classifier)(learner, X, target.codes, sample_weight) for _, learner, target in pairs
-    )
+    whole: Iterator[Any] = iter(())
+    if options.refit:
+        whole = iter(options.run(fit_classifier, [(learner, X, target.codes, weight) for _, learner, target in pairs]))
     columns: list[FloatArray] = []
     estimators: list[tuple[str, Any]] = []
-    for (name, _, target), model in zip(pairs, fitted, strict=True):
+    for name, _, target in pairs:
         block = np.empty((len(folds), len(target.columns)))
+        models = []
         for _, test in splits:
-            block[test] = next(held_out)
+            model, block[test] = next(held_out)
+            models.append(model)
         columns.append(block)
-        members = [GroupProbability.from_fitted(model, j + 1) for j in range(len(target.columns))]
+        kept = next(whole) if options.refit else FoldModels(models)
+        members = [GroupProbability.from_fitted(kept, j + 1) for j in range(len(target.columns))]
         estimators += [(f"{GROUP}/{of}/{name}", member) for of, member in zip(target.columns, members, strict=True)]
-    return GroupColumns(estimators, np.column_stack(columns))
+    return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack(columns))
 
 
-def _predict_held_out(
+def _fit_group_fold(
     learner: Any,
     X: Any,
     target: GroupTarget,
     split: tuple[IntArray, IntArray],
     sample_weight: FloatArray | None,
-) -> FloatArray:
+) -> tuple[Any, FloatArray]:
     train, test = split
     weight = None if sample_weight is None else sample_weight[train]
     model = fit_classifier(learner, rows_of(X, train), target.codes[train], weight)
-    return class_probabilities(model, rows_of(X, test), len(target.columns))
+    return model, class_probabilities(model, rows_of(X, test), len(target.columns))

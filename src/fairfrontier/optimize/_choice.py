@@ -1,7 +1,7 @@
 """Which place on a path to operate at: judged with the errors of what is known, not maximised over them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import ndtri
@@ -17,6 +17,8 @@ from fairfrontier.optimize._tuning import Sweep, interpolate, standard_errors
 _BETWEEN = 10
 # Equally likely deviations of the rates for which a largest gap is computed; their median is taken.
 _DEVIATIONS = 512
+# Candidates that are looked at together.
+_AT_A_TIME = 64
 # Probabilities with which the first of two models decides.
 _SHARES = np.linspace(0.05, 1.0, 20)
 # Gaps that differ by less than this many standard errors count as equal.
@@ -147,35 +149,30 @@ class Judge:
         if len(self.jumps):
             # Inside a jump the decisions are those of either end, and nobody knows where they change.
             places = places[at_node | ~self.jumps[between]]
-        return self._with_constant(
+        return _joined(self._along(places), self._constant())
+
+    def _along(self, places: FloatArray) -> Judged:
+        """Return the stacks at places."""
+        return Judged(
             np.column_stack([places, places]),
+            np.ones(len(places)),
             interpolate(places, self.accuracy),
             tuple(interpolate(places, one) for one in self.rates),
             interpolate(places, self.errors),
         )
 
-    def _with_constant(
-        self, place: FloatArray, accuracy: FloatArray, rates: Sequence[FloatArray], errors: FloatArray
-    ) -> Judged:
+    def _constant(self) -> Judged:
+        """Return the constant model, of which everything is known."""
+        rates, nowhere = self.constant_rates[None], np.full((1, 2), np.nan)
         return Judged(
-            np.vstack([place, [np.nan, np.nan]]),
-            np.ones(len(place) + 1),
-            np.append(accuracy, self.constant_accuracy),
-            tuple(np.vstack([one, self.constant_rates]) for one in rates),
-            np.vstack([errors, np.zeros(errors.shape[1])]),
+            nowhere, np.ones(1), np.array([self.constant_accuracy]), (rates,) * len(self.rates), np.zeros_like(rates)
         )
 
     def between(self, places: FloatArray) -> Judged:
         """Return mixtures of two neighbouring nodes, which have all rates in between."""
         low = np.floor(places)
         high = np.minimum(low + 1.0, self.n_nodes - 1.0)
-        return Judged(
-            np.column_stack([low, high]),
-            1.0 - (places - low),
-            interpolate(places, self.accuracy),
-            tuple(interpolate(places, one) for one in self.rates),
-            interpolate(places, self.errors),
-        )
+        return replace(self._along(places), place=np.column_stack([low, high]), share=1.0 - (places - low))
 
     def sequence(self, limits: Limits, *, randomize: bool) -> tuple[Judged, dict[int, float]]:
         """Return candidates for tests one after the other towards the unconstrained stack, and where to begin.
@@ -198,7 +195,9 @@ class Judge:
         alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
             return alone, {}
-        main = int(np.argmax(self.fairness(alone)))
+        # Of those that seem fairest, the one that is expected to be.
+        seem = np.argsort(np.max([self._gap(one) for one in alone.rates], axis=0), kind="stable")[:_AT_A_TIME]
+        main = int(seem[np.argmax(self.fairness(alone.take(seem)))])
         if not randomize:
             begin = {i: _ASIDE for i in self._aside(alone, main) if i != main}
             return alone, begin | {main: 1.0 - _ASIDE * len(begin)}
@@ -229,18 +228,13 @@ class Judge:
 
     def _diluted(self, place: float) -> Judged:
         """Return mixtures of a node and the constant model, the constant's share falling."""
-        node = round(place)
-        alone = self._with_constant(
-            np.array([[node, node]]), self.accuracy[[node]], [r[[node]] for r in self.rates], self.errors[[node]]
-        )
-        return _mixtures(
-            alone, np.zeros(len(_SHARES) - 1, dtype=np.intp), np.ones(len(_SHARES) - 1, dtype=np.intp), _SHARES[:-1]
-        )
+        alone = _joined(self._along(np.array([float(round(place))])), self._constant())
+        first = np.zeros(len(_SHARES) - 1, dtype=np.intp)
+        return _mixtures(alone, first, first + 1, _SHARES[:-1])
 
     def mixed(self) -> Judged:
         """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last."""
-        nodes = np.arange(self.n_nodes, dtype=np.float64)
-        alone = self._with_constant(np.column_stack([nodes, nodes]), self.accuracy, self.rates, self.errors)
+        alone = _joined(self._along(np.arange(self.n_nodes, dtype=np.float64)), self._constant())
         first, second = (np.repeat(index, len(_SHARES)) for index in np.triu_indices(len(alone), k=1))
         found = _mixtures(alone, first, second, np.tile(_SHARES, len(first) // len(_SHARES)))
         return _joined(found, alone.take(np.array([len(alone) - 1])))
@@ -280,8 +274,8 @@ class Judge:
         worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def likely(self, judged: Judged, limits: Limits, confidence: float) -> np.ndarray:
-        """Tell which candidates are fair enough on new rows with a probability, all row sets at once.
+    def likely(self, found: Judged, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
+        """Tell which of some candidates are fair enough on new rows with a probability, all row sets at once.
 
         Notes
         -----
@@ -289,8 +283,8 @@ class Judge:
         then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
         pair at its level is too few.
         """
-        good = np.ones(len(judged), dtype=bool)
-        for rates in self.seen_rates(judged):
+        good = np.ones(len(index), dtype=bool)
+        for rates in self.seen_rates(found.take(index)):
             softened = (rates * self.size + 1.0) / (self.size + 2.0)
             errors = np.sqrt(softened * (1.0 - softened) / self.size)
             if limits.min_fairness is not None:
@@ -308,8 +302,8 @@ class Judge:
     ) -> FloatArray:
         """Return a quantile (c,) of a measure on new rows, given the standard errors of the rates."""
         result = np.empty(len(rates))
-        for start in range(0, len(rates), 256):
-            part = slice(start, start + 256)
+        for start in range(0, len(rates), _AT_A_TIME):
+            part = slice(start, start + _AT_A_TIME)
             drawn = rates[part, None, :] + errors[part, None, :] * self._deviations
             result[part] = np.quantile(measure(drawn), level, axis=1)
         return result
@@ -323,27 +317,47 @@ class Judge:
 
     def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
         """Return the candidate that is asked for, alone; None: there is none."""
-        found = self.mixed() if randomize else self.single()
-        allowed = self._allowed(found, limits)
-        stack = ~np.isnan(found.place).all(axis=1)
-        # A stack must beat the constant model.
-        allowed &= ~stack | (found.accuracy > self.constant_accuracy)
         if limits.min_fairness is None and limits.min_ratio is None:
-            return self._fairest(found.take(np.flatnonzero(allowed)))
-        seems = allowed & self._seem(found, limits)
-        order = np.flatnonzero(seems & stack)
-        # Of equals the first has moved least.
+            found = self._worth_having(self.mixed() if randomize else self.single(), limits)
+            return self._fairest(found)
+        found = self._worth_having(self.single(), limits)
+        alone = found.take(np.flatnonzero(self._seem(found, limits)))
+        chosen = self._most_accurate(alone, limits)
+        if chosen is None:
+            # More is asked than so many rows can tell. What seems fair is then the best guess, or the constant model.
+            stack = alone.take(np.flatnonzero(~np.isnan(alone.place[:, 0])))
+            chosen = self._seems_fairest(stack) if len(stack) else self._fairest(alone)
+        if not randomize:
+            return chosen
+        # A mixture is worth its draws only if it is more accurate.
+        mixed = self._worth_having(self.mixed(), limits)
+        least = -np.inf if chosen is None else float(chosen.accuracy[0]) + 1e-12
+        mixed = mixed.take(np.flatnonzero(self._seem(mixed, limits) & (mixed.accuracy > least)))
+        return self._most_accurate(mixed, limits) or chosen
+
+    def _worth_having(self, found: Judged, limits: Limits) -> Judged:
+        """Return the candidates that are allowed, and more accurate than the constant model or that model itself."""
+        constant = np.isnan(found.place).all(axis=1)
+        return found.take(
+            np.flatnonzero(self._allowed(found, limits) & (constant | (found.accuracy > self.constant_accuracy)))
+        )
+
+    def _most_accurate(self, found: Judged, limits: Limits) -> Judged | None:
+        """Return the most accurate stack or mixture that meets the limits; of equals the first has moved least."""
+        order = np.flatnonzero(~np.isnan(found.place).all(axis=1))
         order = order[np.argsort(-found.accuracy[order].round(12), kind="stable")]
-        for start in range(0, len(order), 256):
-            part = found.take(order[start : start + 256])
+        for start in range(0, len(order), _AT_A_TIME):
+            part = found.take(order[start : start + _AT_A_TIME])
             good = np.flatnonzero(self._meets(part, limits))
             if len(good):
                 return part.take(good[:1])
-        if len(order):
-            # More is asked than so many rows can tell. What seems fair is then the best guess.
-            gap = np.max([self._gap(one[order]) for one in found.rates], axis=0)
-            return found.take(order[np.flatnonzero(gap <= gap.min() + _SAME * found.errors[order].max())[:1]])
-        return self._fairest(found.take(np.flatnonzero(seems)))
+        return None
+
+    def _seems_fairest(self, found: Judged) -> Judged:
+        """Return the most accurate of those whose gap is as small as any, but for a little of its error."""
+        gap = np.max([self._gap(one) for one in found.rates], axis=0)
+        best = np.flatnonzero(gap <= gap.min() + _SAME * found.errors.max())
+        return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
     def _seem(self, found: Judged, limits: Limits) -> np.ndarray:
         """Tell which candidates meet the limits as far as their rates are taken as they are."""

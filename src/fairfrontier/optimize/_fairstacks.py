@@ -5,12 +5,13 @@ Classifier and regressor share their base: the base models, the path, and its ev
 
 import copy
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.exceptions import DataConversionWarning
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import get_tags
@@ -20,7 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
-from fairfrontier._columns import is_frame
+from fairfrontier._columns import is_frame, library_of
 from fairfrontier._groups import ProbableGroups
 from fairfrontier._html import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
@@ -73,6 +74,15 @@ class BaseFairStacks(BaseEstimator):
     confidence: float | None = None
     randomize = False
     group_models: Any = "auto"
+    expand: Any = "auto"
+    refit = True
+    memory: Any = None
+    verbose = 0
+    # Estimators that give a column for each of their own models, and whether labels were 0 and 1 to them.
+    _expanded: tuple[str, ...] = ()
+    _encoded = False
+    # The dataframe library of results.
+    _library = "pandas"
     # None: the operating point was not selected, and does not randomise.
     selection_: Selection | None = None
     mixture_: TwoStacks | None = None
@@ -106,6 +116,10 @@ class BaseFairStacks(BaseEstimator):
         confidence: float | None = None,
         randomize: bool = False,
         group_models: Any = "auto",
+        expand: Any = "auto",
+        refit: bool = True,
+        memory: Any = None,
+        verbose: int = 0,
     ) -> None:
         self.estimators = estimators
         self.fairness = fairness
@@ -127,6 +141,53 @@ class BaseFairStacks(BaseEstimator):
         self.confidence = confidence
         self.randomize = randomize
         self.group_models = group_models
+        self.expand = expand
+        self.refit = refit
+        self.memory = memory
+        self.verbose = verbose
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters, with those of the estimators as ``name__parameter``."""
+        params: dict[str, Any] = super().get_params(deep=False)
+        if not deep:
+            return params
+        for name, model in self._named_estimators():
+            params.setdefault(name, model)
+            if hasattr(model, "get_params") and not isinstance(model, type):
+                params.update({f"{name}__{key}": value for key, value in model.get_params(deep=True).items()})
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; a name of the estimators replaces that estimator, ``name__parameter`` sets one of its own."""
+        if "estimators" in params:
+            self.estimators = params.pop("estimators")
+        own = self.get_params(deep=False)
+        given = dict(self._named_estimators())
+        replaced = {name: params.pop(name) for name in list(params) if name in given and name not in own}
+        if replaced:
+            self.estimators = [(name, replaced.get(name, model)) for name, model in given.items()]
+        super().set_params(**params)
+        return self
+
+    def _named_estimators(self) -> list[tuple[str, Any]]:
+        """Return the estimators that have names, whatever else is among them: `fit` complains."""
+        if not isinstance(self.estimators, (list, tuple)):
+            return []
+        pairs = [one for one in self.estimators if isinstance(one, (list, tuple)) and len(one) == 2]
+        return [(name, model) for name, model in pairs if isinstance(name, str)]
+
+    def _get_metadata_request(self) -> Any:
+        """Return what metadata the methods want: an attribute-aware stack wants the attribute everywhere."""
+        requests = super()._get_metadata_request()
+        if self.attribute_aware and not hasattr(self, "_metadata_request"):
+            for method in ("predict", "predict_proba", "decision_function", "score"):
+                if "sensitive_features" in getattr(requests, method).requests:
+                    getattr(requests, method).add_request(param="sensitive_features", alias=True)
+        return requests
+
+    def __getstate__(self) -> Any:
+        # What `add_estimators` starts from is as large as the data: it is not copied, sent or saved.
+        return {name: value for name, value in super().__getstate__().items() if name != "_held_out"}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -161,6 +222,7 @@ class BaseFairStacks(BaseEstimator):
             parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
             return self.fit_chunks(dask_chunks(y, X, **parts))
         self._check_parameters()
+        self._library = library_of(X, sensitive_features, y)
         # Base models and folds take the most probable group of a row, the stack its probabilities.
         probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
         certain = sensitive_features if probable is None else {probable.name: probable.likely()}
@@ -195,10 +257,11 @@ class BaseFairStacks(BaseEstimator):
             return None
         targets = chunks.map(_without_scores, ("none",))
         options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
-        unit = sum_rows(targets, fairness=self.fairness, **options).unit
+        found = sum_rows(targets, fairness=self.fairness, **options)
+        found.measure.value(found.sums, found.contrasts.label)  # R² of a target of one value is undefined, and says so
         is_model = np.arange(len(chunks.names)) < len(self.names_)
         of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
-        return InUnits(unit, is_model & ~of_attribute)
+        return InUnits(found.unit, is_model & ~of_attribute)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -374,29 +437,92 @@ class BaseFairStacks(BaseEstimator):
             return self._precomputed(X, fitting=True), None
         validate_data(self, X, skip_check_array=True)
         X = base.as_rows(X)
-        models = base.check_estimators(self.estimators)
-        self.names_ = tuple(name for name, _ in models)
+        models = base.check_estimators(self.estimators, fitted=isinstance(self.cv, str))
+        self._check_names(models)
+        self._expanded = base.expanded_names(models, self.expand)
+        self._encoded = not isinstance(self.cv, str)
         if isinstance(self.cv, str):
             self.estimators_ = models
-            return base.predict_matrix(models, X, classes=self._base_classes(), n_jobs=self.n_jobs), None
-        base.check_sample_weight(models, rows.weight)
-        folds = assign_folds(codes, contrasts, self.cv, self.random_state)
+            many = {name: base.member_names(name, model) for name, model in models if name in self._expanded}
+            self.names_ = tuple(one for name, _ in models for one in many.get(name, (name,)))
+            return self._base_predictions(X), None
+        known = self.__dict__.pop("_known", None)
+        folds = assign_folds(codes, contrasts, self.cv, self.random_state) if known is None else known[1]
         check_classes(folds, codes, contrasts)
-        options: dict[str, Any] = {"sample_weight": rows.weight, "n_jobs": self.n_jobs}
-        values = np.asarray(rows.y)
-        H = base.out_of_fold_matrix(models, X, values, folds, classes=self._base_classes(), **options)
-        self.estimators_ = base.fit_models(models, X, values, **options)
-        if self._adds_group_models():
-            extra = fit_group_columns(X, codes, contrasts, folds, fairness=self.fairness, **options)
-            H = np.column_stack([H, extra.out_of_fold])
-            self.estimators_ = [*self.estimators_, *extra.estimators]
-            self.names_ = tuple(name for name, _ in self.estimators_)
-        return H, folds
+        options = self._fit_options(rows.weight)
+        target = np.asarray(rows.y) if self._regression else contrasts.label[codes].astype(np.intp)
+        new = models if known is None else [pair for pair in models if pair[0] not in dict(known[0].estimators)]
+        found = base.fit_base_models(new, X, target, folds, options) if new else None
+        if known is not None:
+            found = known[0] if found is None else known[0] + found
+        elif found is not None and self._adds_group_models(found.names):
+            found += fit_group_columns(X, codes, contrasts, folds, options, fairness=self.fairness)
+        assert found is not None  # there is at least one estimator
+        self._held_out = found, folds
+        self.estimators_, self.names_ = found.estimators, found.names
+        return found.matrix, folds
 
-    def _adds_group_models(self) -> bool:
+    def _fit_options(self, sample_weight: FloatArray | None) -> base.FitOptions:
+        return base.FitOptions(
+            classes=self._base_classes(),
+            expanded=self._expanded,
+            sample_weight=sample_weight,
+            refit=bool(self.refit),
+            memory=self.memory,
+            verbose=int(self.verbose),
+            n_jobs=self.n_jobs,
+        )
+
+    def _check_names(self, models: Sequence[tuple[str, Any]]) -> None:
+        """Raise if the name of an estimator would be taken for a parameter."""
+        own = self.get_params(deep=False)
+        for name, _ in models:
+            if name in own or "__" in name:
+                raise InvalidInputError(
+                    f"estimators must have names without '__' and other than the parameters of {type(self).__name__}; "
+                    f"got {name!r}: rename it"
+                )
+
+    def add_estimators(
+        self, estimators: Any, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Return this stack with further base models, of which only these are fitted.
+
+        Parameters
+        ----------
+        estimators : list of (name, estimator)
+            Unfitted models with new names.
+        X, y, sensitive_features, sample_weight
+            The rows of the first fit, in their order.
+
+        Returns
+        -------
+        FairStacksClassifier or FairStacksRegressor
+            A stack of all models, in the same folds; this one stays as it is.
+
+        Notes
+        -----
+        The predictions of the models that are there are kept in memory with the stack, not in copies and files of it;
+        with `memory` any later fit finds them again.
+        """
+        check_is_fitted(self, "path_")
+        known = getattr(self, "_held_out", None)
+        if known is None:
+            raise InvalidInputError(
+                "add_estimators needs a stack of unfitted estimators as fit left it; a copy or a loaded one has no "
+                "predictions of its rows: fit with memory='a folder' and fit again"
+            )
+        if len(known[1]) != number_of_rows(X):
+            raise InvalidInputError(f"X must be the {len(known[1])} rows of the fit; got {number_of_rows(X)}")
+        other = clone(self).set_params(estimators=[*self.estimators, *estimators])
+        other._known = known
+        other.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return cast(Self, other)
+
+    def _adds_group_models(self, names: Sequence[str]) -> bool:
         """Tell whether models of the attribute join the stack; one that is given the attribute needs none."""
         options = {"fairness": self.fairness, "loss": self.loss, "path": self.path}
-        return not self.attribute_aware and wants_group_models(self.group_models, self.names_, **options)
+        return not self.attribute_aware and wants_group_models(self.group_models, names, **options)
 
     def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
         """Return precomputed predictions; where they have names, the names decide which column is which model."""
@@ -444,6 +570,8 @@ class BaseFairStacks(BaseEstimator):
         else:
             fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
         fitted = fitted if units is None else units.undo(fitted)
+        path = replace(fitted.path, names=self._column_names(), library=self._library)
+        fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library))
         self._fitted = fitted
         self.path_, self.alpha_, self.scales_ = fitted.path, fitted.alpha, fitted.scale
         self.points_, self.cv_fauc_ = fitted.points, fitted.tried
@@ -573,14 +701,21 @@ class BaseFairStacks(BaseEstimator):
         other._operate(point)
         return other
 
-    def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
+    def _base_predictions(self, X: Any, needed: NDArray[np.bool_] | None = None) -> FloatArray:
+        options: dict[str, Any] = {"classes": self._base_classes(), "expanded": self._expanded, "n_jobs": self.n_jobs}
+        return base.predict_matrix(self.estimators_, X, needed=needed, **options)
+
+    def _matrix(
+        self, X: Any, sensitive_features: Any, needed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.floating[Any]]:
+        """Return the predictions of the base models; those without any `needed` column are 0."""
         check_is_fitted(self, "path_")
         if self._is_precomputed():
             H = self._precomputed(X, fitting=False)
         else:
             rows = base.as_rows(X)
             validate_data(self, X, skip_check_array=True, reset=False)
-            H = base.predict_matrix(self.estimators_, rows, classes=self._base_classes(), n_jobs=self.n_jobs)
+            H = self._base_predictions(rows, needed)
         if not self.attribute_aware:
             return H
         validate.same_order(X=X, sensitive_features=sensitive_features)
@@ -591,8 +726,17 @@ class BaseFairStacks(BaseEstimator):
             return str(super()._repr_html_())
         fairness, accuracy = self.points_.fairness[:-1], self.points_.accuracy[:-1]
         support = taf_curve(fairness, accuracy).support
-        names = [*self.names_, *(indicator_names(self._groups_) if self.attribute_aware else ())]
-        return stack_html(type(self).__name__, names, self.weights_, fairness, accuracy, support)
+        nearest = int(np.argmin(np.abs(self.path_.target - self.target_).reshape(len(self.path_), -1).max(axis=1)))
+        chosen = (float(fairness[nearest]), float(accuracy[nearest]))
+        if self.selection_ is not None:
+            chosen = (self.selection_.estimated, self.selection_.accuracy)
+        return stack_html(
+            type(self).__name__, self._column_names(), self.weights_, fairness, accuracy, support, chosen=chosen
+        )
+
+    def _column_names(self) -> tuple[str, ...]:
+        """Return the names of the columns of `weights_`: base models, and indicators of the attribute."""
+        return (*self.names_, *(indicator_names(self._groups_) if self.attribute_aware else ()))
 
     def predict_path(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the scores of every stack on the path, shape (n, n_points)."""
@@ -603,7 +747,8 @@ class BaseFairStacks(BaseEstimator):
         return LINKS[self.loss](H @ self.path_.weights.T + self.path_.intercept)
 
     def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
-        return self._scores_of(self._matrix(X, sensitive_features))
+        check_is_fitted(self, "path_")
+        return self._scores_of(self._matrix(X, sensitive_features, self.weights_ != 0))
 
     def _scores_of(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores at the operating point from the predictions of the base models."""
@@ -678,7 +823,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     ----------
     estimators : list of (name, estimator), or "precomputed"
         The base models. A name such as ``"forest/3"`` puts a model in a family. With "precomputed", X is the matrix of
-        their predictions.
+        their predictions. Classifiers are fitted to 0 and 1, the classes in sorted order, whatever the labels are.
     fairness : str or list of (mask, mask)
         The measure; see `tradeoff_points`.
     loss : {"squared", "log", "hinge"}
@@ -730,6 +875,18 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         (``group/…`` in `names_`): the direction in which scores are debiased is then the better. "auto": with the
         squared loss, the signed path and a measure by name, unless there is such a model among the estimators. They
         need no attribute at prediction.
+    expand : "auto" or bool
+        Whether a forest or a family (`MinipatchTrees`) among the estimators enters model by model, as ``name/i``.
+        "auto": where its name has no slash; one with a slash is a model of a family already. A list of estimators, such
+        as `classifier_zoo`, is a family of its own; fitted families (`kitchen_sink`) are taken with ``cv="prefit"``.
+        Models that leave rows out (bootstrap samples, minipatches) are fitted once, and judged by these rows.
+    refit : bool
+        Whether unfitted estimators are fitted again to all rows. False: the mean of the models of the folds predicts,
+        the very models that the stack was fitted to, at several times the cost of a prediction.
+    memory : str or joblib.Memory, optional
+        Where fitted base models are cached, so that a later fit repeats nothing.
+    verbose : int
+        Progress of the base models, as in joblib.
 
     Attributes
     ----------
@@ -750,7 +907,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     estimators_ : list of (name, fitted estimator)
         The base models.
     names_ : tuple of str
-        Names of the base models.
+        Names of the base models, the columns of `weights_`: an expanded forest has one for each tree.
     group_sizes_ : dict of str to int
         Training rows in each row set of the measure.
 
@@ -802,7 +959,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         return positive_labels(y, self.classes_)
 
     def _base_classes(self) -> NDArray[Any] | None:
-        return self.classes_
+        return np.array([0, 1]) if self._encoded else self.classes_
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
         """Return the score minus the threshold, shape (n,): above 0 is the second class.
@@ -885,7 +1042,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         rows, codes, contrasts = self._evaluation_rows(X, y, sensitive_features, sample_weight, fairness)
         shares = self._fitted.positions[np.isfinite(self._fitted.positions)]
         own = self.path == "signed" and len(solution.b0) > 1 and not len(shares)
-        end = self.path_.target[-1] if own else np.zeros_like(solution.b0)
+        end = solution.coordinates(self.path_.target[-1:])[0] if own else np.zeros_like(solution.b0)
         weights, constants = solution.stacks(np.stack([end, solution.b0]))
         at_zero, at_one = (rows.scores @ weights.T + constants).T
         low = 0.0 if own or self.path == "paper" else float(shares.min(initial=-1.0))

@@ -205,7 +205,8 @@ class StackPath:
         m = self.fitted.path.target[0].size
         if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
             raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
-        return self.at_target(wanted)
+        solution = self.fitted.solution
+        return self.at_target(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
 
     def at_tau(self, tau: float) -> OperatingPoint:
         """Return the point with all score biases in [−τ, τ]; see `FairStacksClassifier.at` for what is exact."""
@@ -219,11 +220,10 @@ class StackPath:
         return self.at_target(b0 * min(1.0, tau / largest) if largest > 0 else b0)
 
     def at_target(self, target: FloatArray) -> OperatingPoint:
-        """Return the point with score bias `target` (m,)."""
-        if self.fitted.solution is not None:
-            self.fitted.solution.check_feasible(target[None, :])
+        """Return the point with score bias `target`, in the coordinates of a solution."""
         weights, intercept = self._with_bias(target[None, :])
-        return OperatingPoint(weights[0], float(intercept[0]), float(target[0]) if len(target) == 1 else target)
+        wanted = target if self.fitted.solution is None else self.fitted.solution.of_pairs(target)
+        return OperatingPoint(weights[0], float(intercept[0]), float(wanted[0]) if len(wanted) == 1 else wanted)
 
     def _with_bias(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the weights (p, k) and constants (p,) of the stacks with score biases `targets` (p, m)."""

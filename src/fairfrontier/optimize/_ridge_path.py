@@ -28,14 +28,18 @@ directions is then centred at what they say.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import nnls
+from scipy.sparse import csr_array
 
+from fairfrontier._columns import to_frame
 from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics
 
 _ITERATIONS = 15
@@ -97,17 +101,21 @@ def evidence_of_directions(
     n_families : int, optional
         Families of models, the first ones; the columns of others have units of their own. None: all.
     """
-    cross, square = statistics.contrast_matrix(), _squares_of_contrasts(statistics)
+    cross, square = statistics.direction_matrix(), _squares_of_contrasts(statistics)
+    pairs = statistics.sets.pairs_of_basis()
     plug_in, factor = plug_in_directions(statistics, group), 1.0
     if plug_in is not None:
         factor = _CAUTION
         fitted = statistics.gram @ plug_in
-        left = square - 2.0 * np.sum(plug_in * cross, axis=0) + np.sum(plug_in * fitted, axis=0)
+        # Of each pair, from the products of coordinates.
+        left = square + np.sum((pairs @ (plug_in.T @ (fitted - 2.0 * cross))) * pairs.toarray(), axis=1)
         # Where the attribute is a feature its models leave nothing, and rounding is no evidence.
         cross, square = cross - fitted, np.maximum(left, _PERFECT * square)
-    # In units of its own size each contrast counts alike.
-    size = np.sqrt(square)
-    penalty = _penalties(statistics, cross / size, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS, n_families)
+    # In units of its own size each contrast counts alike. Fewer columns have the same products as all pairs.
+    alike = (pairs.T @ (pairs / square[:, None])).toarray()
+    values, vectors = np.linalg.eigh(alike)
+    cross = cross @ (vectors * np.sqrt(np.maximum(values, 0.0)))
+    penalty = _penalties(statistics, cross, np.ones(len(square)), family_of, _LEAST_OF_DIRECTIONS, n_families)
     return np.asarray(factor * penalty[family_of])
 
 
@@ -140,7 +148,7 @@ def plug_in_directions(statistics: StackStatistics, group: IntArray | None) -> F
     part = _combined(statistics, average)
     penalty = evidence_of_directions(part, np.zeros(len(numbers), dtype=np.intp))
     factor = cho_factor(part.gram + np.diag(penalty), check_finite=False)
-    return np.asarray(average @ cho_solve(factor, part.contrast_matrix(), check_finite=False))
+    return np.asarray(average @ cho_solve(factor, part.direction_matrix(), check_finite=False))
 
 
 def _combined(statistics: StackStatistics, weights: FloatArray) -> StackStatistics:
@@ -239,6 +247,10 @@ class FairPath:
         The constant.
     kkt : ndarray of shape (p,)
         Residual of the optimality conditions, relative to the size of the gradients in them.
+    names : tuple of str
+        The base models.
+    library : str
+        The dataframe library of `to_frame`.
     """
 
     target: FloatArray
@@ -247,6 +259,19 @@ class FairPath:
     weights: FloatArray
     intercept: FloatArray
     kkt: FloatArray
+    names: tuple[str, ...] = ()
+    library: str = "pandas"
+
+    def to_frame(self) -> Any:
+        """Return the stacks as a dataframe: one row per stack, with the weight of each base model."""
+        columns: dict[str, Any] = {"tau": self.tau}
+        for title, values in (("target", self.target), ("score_bias", self.score_bias)):
+            wide = {f"{title}[{j}]": column for j, column in enumerate(values.T)} if values.ndim == 2 else {}
+            columns |= wide or {title: values}
+        columns |= {"intercept": self.intercept, "kkt": self.kkt}
+        names = self.names or [str(j) for j in range(self.weights.shape[1])]
+        columns |= {f"weight[{name}]": column for name, column in zip(names, self.weights.T, strict=True)}
+        return to_frame(columns, self.library)
 
     def __len__(self) -> int:
         return len(self.tau)
@@ -286,7 +311,7 @@ class RidgeFactor:
         self.values = np.maximum(self.values, 0.0)
         # What centring leaves of models that are constant.
         self._rounding = statistics.weight * float(np.square(ROUNDING * statistics.mean_h / scale).sum())
-        self.contrasts = statistics.contrast_matrix()
+        self.contrasts = statistics.direction_matrix()
         self._cross = self.vectors.T @ (statistics.cross / scale)
         self._contrasts = self.vectors.T @ (self.contrasts / scale[:, None])
 
@@ -335,6 +360,7 @@ class RidgeFactor:
                     mean_y=self.statistics.mean_y,
                     negligible=directions.negligible,
                     weight=self.statistics.weight,
+                    sets=self.statistics.sets,
                 )
             )
         return solutions
@@ -378,13 +404,13 @@ class RidgeFactor:
         return self.contrasts if self.plug_in is None else self.contrasts + debias[:, None] * self.plug_in
 
     def path(self, solution: "RidgeSolution", target: FloatArray) -> FairPath:
-        """Return the stacks of a solution at targets (p, m), with their optimality certificates."""
+        """Return the stacks of a solution at targets (p, q), with their optimality certificates."""
         weights, intercept = solution.stacks(target)
-        bias = weights @ self.contrasts
+        wanted, bias = solution.of_pairs(target), solution.of_pairs(weights @ self.contrasts)
         single = target.shape[1] == 1
         return FairPath(
-            target=target[:, 0] if single else target,
-            tau=np.abs(target).max(axis=1),
+            target=wanted[:, 0] if single else wanted,
+            tau=np.abs(wanted).max(axis=1),
             score_bias=bias[:, 0] if single else bias,
             weights=weights,
             intercept=intercept,
@@ -442,9 +468,9 @@ class RidgeSolution:
     debias : ndarray of shape (k,)
         The penalty of each model in U.
     w0 : ndarray of shape (k,)
-    U : ndarray of shape (k, m)
-    S : ndarray of shape (m, m)
-    b0 : ndarray of shape (m,)
+    U : ndarray of shape (k, q)
+    S : ndarray of shape (q, q)
+    b0 : ndarray of shape (q,)
     mean_h : ndarray of shape (k,)
         Mean prediction of each base model, which with `mean_y` gives the constant.
     mean_y : float
@@ -453,6 +479,8 @@ class RidgeSolution:
         Eigenvalues of S up to this are rounding.
     weight : float
         Total weight of the rows.
+    sets : RowSets or None
+        The row sets, in whose `basis` the q directions are; None, in files of earlier versions: in pairs.
     """
 
     alpha: float
@@ -465,6 +493,30 @@ class RidgeSolution:
     mean_y: float
     negligible: float
     weight: float
+    sets: RowSets | None = None
+
+    @property
+    def _pairs(self) -> csr_array:
+        """Return the matrix (m, q) from coordinates to differences of pairs."""
+        return csr_array(np.eye(len(self.b0))) if self.sets is None else self.sets.pairs_of_basis()
+
+    def of_pairs(self, target: FloatArray) -> FloatArray:
+        """Return coordinates (p, q) as differences of pairs (p, m)."""
+        return np.asarray(target @ self._pairs.T)
+
+    def coordinates(self, wanted: FloatArray) -> FloatArray:
+        """Return differences of pairs (p, m) as coordinates (p, q); raise if no stack can have them."""
+        target = np.asarray(wanted @ self._pairs)
+        root, inverse = self._root
+        reached = self.of_pairs(self.b0 + (target - self.b0) @ inverse.T @ root.T)
+        gap = np.abs(reached - wanted).max()
+        if gap > 1e-8 * max(1.0, np.abs(wanted).max()):
+            raise InfeasibleError(
+                f"target must be a score bias that some stack of these models has; the nearest to {wanted.tolist()} is "
+                f"{reached.tolist()}: all base models have the same score bias on some contrast, or the contrasts "
+                "depend on each other"
+            )
+        return target
 
     @cached_property
     def _root(self) -> tuple[FloatArray, FloatArray]:
@@ -484,20 +536,8 @@ class RidgeSolution:
         _, inverse = self._root
         return np.asarray((target - self.b0) @ inverse.T @ inverse)
 
-    def check_feasible(self, target: FloatArray) -> None:
-        """Raise if no stack of these models has score bias `target` (p, m)."""
-        root, inverse = self._root
-        reached = self.b0 + (target - self.b0) @ inverse.T @ root.T
-        gap = np.abs(reached - target).max()
-        if gap > 1e-8 * max(1.0, np.abs(target).max()):
-            raise InfeasibleError(
-                f"target must be a score bias that some stack of these models has; the nearest to {target.tolist()} is "
-                f"{reached.tolist()}: all base models have the same score bias on some contrast, or the contrasts "
-                "depend on each other"
-            )
-
     def target_for_tau(self, tau: float) -> FloatArray:
-        """Return the score bias of the constrained form: the point of [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
+        """Return the score bias (q,) of the constrained form: that in [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
 
         Notes
         -----
@@ -506,25 +546,44 @@ class RidgeSolution:
         """
         tau = number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
         root, inverse = self._root
-        if np.abs(self.b0).max() <= tau:
+        bias = self.of_pairs(self.b0)
+        if np.abs(bias).max() <= tau:
             return self.b0
-        if len(self.b0) == 1 or tau == 0 or root.shape[1] == 0:
-            return np.clip(self.b0, -tau, tau)
+        if len(bias) == 1 or tau == 0 or root.shape[1] == 0:
+            return np.asarray(np.clip(bias, -tau, tau) @ self._pairs)
         # Contrasts that depend on each other have biases that do; rounding must not break that, or no t is in the box.
         b0 = root @ (inverse @ self.b0)
-        if np.abs(b0).max() <= tau:
-            return np.asarray(b0)
         # In units of the way to no bias at all the solution is at most 1 long, whatever the units of y and H.
-        unit, size = float(np.linalg.norm(inverse @ b0)), float(np.abs(root).max())
-        limits = np.concatenate([b0 - tau, -b0 - tau]) / (unit * size)
-        z = unit * least_distance(np.vstack([-root, root]) / size, limits)
-        return np.clip(b0 + root @ z, -tau, tau)
+        moves, unit = self._pairs @ root, float(np.linalg.norm(inverse @ b0))
+        reached = self.of_pairs(b0)
+        z = np.zeros(root.shape[1]) if np.abs(reached).max() <= tau else _into_box(moves, reached, tau, unit)
+        return np.asarray(np.clip(reached + moves @ z, -tau, tau) @ self._pairs)
 
     def target_for_lambda(self, penalty: FloatArray) -> FloatArray:
-        """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, m)."""
+        """Return the score bias (I + λ²S)⁻¹·b₀ of the penalised form for each λ, shape (p, q)."""
         values, vectors = np.linalg.eigh((self.S + self.S.T) / 2.0)
         shrink = 1.0 / (1.0 + np.square(penalty)[:, None] * np.maximum(values, 0.0))
         return np.asarray((shrink * (self.b0 @ vectors)) @ vectors.T)
+
+
+def _into_box(moves: FloatArray, bias: FloatArray, tau: float, unit: float) -> FloatArray:
+    """Return the shortest z (r,) with |bias + moves·z| ≤ τ on each of m contrasts, about `unit` long.
+
+    Of the contrasts of many row sets few are at the edge of the box: constraints are added as they are violated.
+    """
+    size = float(np.abs(moves).max())
+    # Both sides of the box.
+    bias, moves = np.concatenate([bias, -bias]), np.vstack([moves, -moves])
+    used = np.zeros(len(bias), dtype=bool)
+    z = np.zeros(moves.shape[1])
+    while True:
+        excess = np.where(used, 0.0, bias + moves @ z - tau)
+        worst = np.argsort(-excess, kind="stable")[: max(8, 2 * len(z))]
+        worst = worst[excess[worst] > 1e-12 * tau]
+        if len(worst) == 0:
+            return z
+        used[worst] = True
+        z = unit * least_distance(-moves[used] / size, (bias[used] - tau) / (unit * size))
 
 
 def least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
@@ -598,12 +657,10 @@ def solve_stack(
     elif penalty is not None:
         t = solution.target_for_lambda(np.array([number(penalty, parameter="penalty", low=0.0, high=LARGEST)]))
     else:
-        t = np.asarray(target, dtype=np.float64).reshape(1, -1)
-        if t.shape[1] != len(solution.b0) or not np.all(np.isfinite(t)):
-            raise InvalidInputError(
-                f"target must be {len(solution.b0)} finite number(s), one per contrast; got {target!r}"
-            )
-        solution.check_feasible(t)
+        t, n_contrasts = np.asarray(target, dtype=np.float64).reshape(1, -1), statistics.sets.n_contrasts
+        if t.shape[1] != n_contrasts or not np.all(np.isfinite(t)):
+            raise InvalidInputError(f"target must be {n_contrasts} finite number(s), one per contrast; got {target!r}")
+        t = solution.coordinates(t)
     return factor.path(solution, t)
 
 

@@ -1,7 +1,8 @@
 """Select an operating point: the most accurate that is fair enough, as far as it is known or as it can be promised."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -206,7 +207,7 @@ def _promised(
         mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
         seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
         begin = {_first_likely(seen, size, judge.sets, limits, confidence.level): 1.0}
-    likely = None if confidence.rows is not None else judge.likely(found, limits, confidence.level)
+    likely = partial(judge.likely, found, limits, confidence.level) if confidence.rows is None else None
     passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options, likely)
     best = int(passed.index[np.argmax(found.accuracy[passed.index])])
     fields = {"procedure": procedure, "confidence": confidence.level, "n_calibration": n_rows}
@@ -237,7 +238,7 @@ def promise(
     limits: Limits,
     begin: dict[int, float],
     options: dict[str, Any],
-    likely: BoolArray | None = None,
+    likely: Callable[[IntArray], BoolArray] | None = None,
 ) -> _Passed:
     """Return the candidates that are shown to be fair enough by all `counts` (c, s).
 
@@ -257,8 +258,8 @@ def promise(
         The candidates with which a sequence of tests begins, and its share of the probability of an error.
     options : dict
         Confidence, and whether row sets are disjoint.
-    likely : ndarray of shape (c,), optional
-        What else must be true of a candidate.
+    likely : callable, optional
+        From the numbers of candidates to what else must be true of them.
 
     Raises
     ------
@@ -276,7 +277,7 @@ def promise(
         shown = [certified(one, size, sets, order=order, **asked, **level).certified for one in counts]
         passed |= np.logical_and.reduce(shown)
     if likely is not None:
-        passed &= likely
+        passed[passed] = likely(np.flatnonzero(passed))
     if passed.any():
         return _Passed(np.flatnonzero(passed), limits.min_fairness)
     wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)

@@ -11,6 +11,7 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import PredefinedSplit
 from sklearn.utils import check_random_state
 
@@ -431,6 +432,10 @@ class StackStatistics:
 
     def contrast_matrix(self) -> FloatArray:
         """Return B = HᵀC, the score bias of each base model on each contrast, shape (k, m)."""
+        return np.asarray(self.direction_matrix() @ self.sets.pairs_of_basis().T)
+
+    def direction_matrix(self) -> FloatArray:
+        """Return the score bias of each base model in the coordinates of `RowSets.basis`, shape (k, q)."""
         for name, weight in zip(self.sets.names, self.set_weight, strict=True):
             if weight <= 0:
                 raise GroupError(
@@ -452,7 +457,7 @@ class StackStatistics:
 
 
 def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
-    """Return the differences (k, m) of means (k, s) on each contrast; those that are mere rounding are zero.
+    """Return the differences (k, q) of means (k, s) in `RowSets.basis`; those that are mere rounding are zero.
 
     Parameters
     ----------
@@ -463,10 +468,25 @@ def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatAr
     spread : ndarray of shape (k,)
         Standard deviation of each model's predictions.
     """
-    first, second = sets.pairs().T
-    gap = means[:, first] - means[:, second]
+    gap = means @ sets.basis().T
     size = np.abs(means).max(axis=1) + spread
     return np.where(np.abs(gap) > ROUNDING * size[:, None], gap, 0.0)
+
+
+def _check_squares(H: NDArray[Any], square: FloatArray, y_square: float) -> None:
+    """Raise if sums of squares of predictions H (n, k) or of the target are too large or too small for a number."""
+    if not (np.isfinite(square).all() and np.isfinite(y_square)):
+        what = "X" if not np.isfinite(square).all() else "y"
+        raise InvalidInputError(
+            f"{what} must be small enough for the squares to be added up; got a sum that is infinite: divide it by a "
+            "common number"
+        )
+    lost = np.flatnonzero(square < 1e-290)
+    if len(lost) and np.any((spread := np.ptp(H[:, lost], axis=0)) > ROUNDING * np.abs(H[:, lost]).max(axis=0)):
+        raise InvalidInputError(
+            f"X must have predictions whose squares can be added up; some differ by {spread.max():g} at most: multiply "
+            "X by a common number"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -509,9 +529,11 @@ class KeyedMoments:
                 # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
                 root = np.sqrt(rows.weight[part])
                 centred, residual = centred * root[:, None], residual * root
-            gram += centred.T @ centred
-            cross += centred.T @ residual
-            y_square += float(residual @ residual)
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+                gram += centred.T @ centred
+                cross += centred.T @ residual
+                y_square += float(residual @ residual)
+        _check_squares(H if rows.weight is None else H[rows.weight > 0], np.diag(gram), y_square)
         none = np.zeros(0), np.zeros((0, n_models))
         weights = RowWeights.of_rows(rows)
         return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS, weights), keyed)
@@ -637,4 +659,5 @@ def contrast_matrix(rows: Rows, contrasts: Contrasts) -> FloatArray:
     """Return B = HᵀC of some rows, shape (k, m), without any other moments."""
     sums = keyed_sums(rows, labelled=contrasts.classes is not None, threshold=None).in_order(contrasts.keys)
     rates = contrasts.rates(sums.outcome, sums.weight)
-    return differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    found = differences(rates, contrasts.sets, rows.scores.std(axis=0))
+    return np.asarray(found @ contrasts.sets.pairs_of_basis().T)

@@ -182,13 +182,13 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     the models' predictions do not depend on the row set at all, like a cross-validated R².
     """
     used = np.flatnonzero(np.isfinite(trial.scale))
-    first, second = validation.full.sets.pairs().T
+    basis = validation.full.sets.basis()
     fitted = held_out = 0.0
     for train, solution in zip(validation.train, trial.solutions, strict=True):
         weight = validation.full.set_weight - train.set_weight
         means = (validation.full.set_h - train.set_h)[:, used] / weight[:, None]
         fitted += float(np.trace(solution.S))
-        held_out += float(np.sum((means[first] - means[second]).T * solution.U))
+        held_out += float(np.sum((basis @ means).T * solution.U))
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
 
 
@@ -302,14 +302,15 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     Notes
     -----
     Pairs of g row sets have g(g − 1)/2 multipliers but only g − 1 directions. So each row set has a bonus ν instead,
-    and the multiplier of a pair is (νᵢ − νⱼ)/g. The response J of the rates to the bonuses is measured around the
-    unconstrained stack. Regularised least-squares steps with it towards equal rates are repeated from the best bonuses
-    so far, with J corrected by what each step did (Broyden). What is best is judged out of fold and by the stack of all
-    rows, by the worse of the two. The path is the line to the bonuses that were found, and a little beyond.
+    and the multiplier of a pair is (νᵢ − νⱼ)/g (`RowSets.basis` has other coordinates for many sets). The response J of
+    the rates to the bonuses is measured around the unconstrained stack. Regularised least-squares steps with it towards
+    equal rates are repeated from the best bonuses so far, with J corrected by what each step did (Broyden). What is
+    best is judged out of fold and by the stack of all rows, by the worse of the two. The path is the line to the
+    bonuses that were found, and a little beyond.
     """
     origin = evaluate(np.zeros((1, len(reach))))
     sets, floor = origin.sets, float(origin.accuracy[-1])
-    spread = _bonus_to_multipliers(sets, len(size))
+    spread = _bonus_to_multipliers(sets)
     quadratic = spread.T @ reach @ spread
     response = _response(evaluate, spread, quadratic)
 
@@ -339,23 +340,19 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
 
 
-def _bonus_to_multipliers(sets: RowSets, n_sets: int) -> FloatArray:
-    """Return the matrix (m, s) from a bonus of each row set to the multipliers of the pairs.
+def _bonus_to_multipliers(sets: RowSets) -> FloatArray:
+    """Return the matrix (q, s) from a bonus of each row set to the multipliers of the directions.
 
     Where all are compared with a reference, the multiplier of a set is its bonus minus the mean of its block: the net
     effect on each set is the same.
     """
-    parts = []
-    for block, pairs in zip(sets.blocks, sets.pairs_by_block(), strict=True):
-        part = np.zeros((len(pairs), n_sets))
-        every = np.arange(len(pairs))
-        if sets.reference:
-            part[:, list(block)] = -1.0 / len(block)
-            part[every, pairs[:, 0]] += 1.0
-        else:
-            part[every, pairs[:, 0]], part[every, pairs[:, 1]] = 1.0 / len(block), -1.0 / len(block)
-        parts.append(part)
-    return np.concatenate(parts)
+    size, level = np.empty(len(sets.names)), np.zeros((len(sets.names), len(sets.names)))
+    for block in map(list, sets.blocks):
+        size[block] = len(block)
+        level[np.ix_(block, block)] = 1.0 / len(block)
+    if sets.reference:
+        return np.asarray((np.eye(len(size)) - level)[sets.pairs()[:, 0]])
+    return sets.basis() / size
 
 
 def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> FloatArray:

@@ -272,6 +272,7 @@ def audit(
     named_measure(fairness)
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
+    named_measure(fairness)  # raises if there is none of that name
     settings = Settings(
         source="arrays",
         label="y_true",

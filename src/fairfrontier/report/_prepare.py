@@ -354,6 +354,8 @@ def on_one_scale(
         The measure: that of probabilities needs them as they are.
     """
     values = {tuple(limits) for limits in thresholds.values()}
+    if ranges is not None:
+        _check_reached([thresholds[name] for name in chunks.names], *ranges)
     if ranges is not None and len(values) == 1 and ranges[0].min() >= 0 and ranges[1].max() <= 1:
         (limits,) = values
         if len(limits) == 1 and 0 <= limits[0] <= 1:
@@ -364,6 +366,26 @@ def on_one_scale(
         )
     step = at_thresholds(chunks.names, thresholds, ranges)
     return chunks.map(step, step.names), 0.5
+
+
+def _check_reached(thresholds: Sequence[Sequence[float]], low: FloatArray, high: FloatArray) -> None:
+    """Raise if a threshold is so far off that it cannot have been meant for these scores.
+
+    Parameters
+    ----------
+    thresholds : sequence of k sequences of float
+        The thresholds of each model.
+    low, high : ndarray of shape (k,)
+        The range of each model's scores; what lies in [0, 1] may be a probability.
+    """
+    for limit in sorted({limit for limits in thresholds for limit in limits}):
+        models = [i for i, limits in enumerate(thresholds) if limit in limits]
+        lowest, highest = min(0.0, low[models].min()), max(1.0, high[models].max())
+        if not lowest <= limit <= highest:
+            raise InvalidInputError(
+                f"threshold must be in [{lowest:g}, {highest:g}], the range of the scores; got {limit:g}: everybody "
+                "would be decided alike"
+            )
 
 
 def threshold_words(thresholds: Mapping[str, Sequence[float]]) -> str:

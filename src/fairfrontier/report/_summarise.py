@@ -186,7 +186,7 @@ def summarise(
         ],
         "frontier": {
             "step": taf_curve(points.fairness, points.accuracy).support.tolist(),
-            "hull": taf_curve(points.fairness, points.accuracy, interpolate=True).support.tolist(),
+            "hull": points.frontier(points.sets.compares_differences).support.tolist(),
             "base": taf_curve(base.points.fairness, base.points.accuracy).support.tolist(),
         },
         "fauc": _fauc(base.points, settings, interval),
@@ -388,11 +388,9 @@ def _numbers(values: Any) -> list[float] | list[int]:
 
 
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:
-    odds = named_measure(settings.fairness).comparison == "odds"
     return {
         "estimate": fauc(points.frontier(), settings.weight),
-        # Random mixtures have no curve of odds ratios.
-        "hull": None if odds else fauc(points.frontier(interpolate=True), settings.weight),
+        "hull": fauc(points.frontier(points.sets.comparison != "odds"), settings.weight),
         "low": None if interval is None else float(interval[0]),
         "high": None if interval is None else float(interval[1]),
     }

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, importance_of
 from fairfrontier.search._problem import Problem
@@ -76,6 +77,11 @@ def conclude(
     requirement, stack = require(trained.stack, asked, trained.parts["calibrate"], trained.names)
     combinations = with_required(combine(trained.stack, trained.names), stack)
     parts = {part: trained.parts[part] for part in ("calibrate", "report")}
+    # A model that decides alike for everyone is no alternative to one that decides.
+    selected = combinations.decisions(parts["calibrate"].scores, stacking["threshold"]).mean(axis=0)
+    wanted = np.array([name == REQUIRED for name in combinations.names]) | ((selected > 0.0) & (selected < 1.0))
+    if wanted.any():
+        combinations = combinations.of(wanted)
     decided = {part: combinations.decisions(rows.scores, stacking["threshold"]) for part, rows in parts.items()}
     names, baseline_name = list(combinations.names), "baseline"
     if problem.baseline is not None:
@@ -112,7 +118,7 @@ def conclude(
 def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[dict[str, float]]:
     """Return fairness and accuracy, on the calibration rows, of stacks of halves of the stacking rows.
 
-    Each is at the place of its path with the expected fairness `level`, that of the choice.
+    Each is the most accurate one with the expected fairness `level`, that of the choice.
     """
     rows, others = trained.parts["stack"], trained.parts["calibrate"]
     rng, found = np.random.default_rng(stacking["random_state"]), []
@@ -120,13 +126,15 @@ def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list
         half = np.sort(rng.permutation(len(rows.y))[: len(rows.y) // 2])
         sensitive = {name: values[half] for name, values in rows.sensitive.items()}
         stack = fit_stack(EvaluationRows(rows.scores[half], rows.y[half], sensitive), trained.names, stacking)
-        nearest = int(np.argmin(np.abs(stack.points_.fairness[:-1] - level)))
-        scores = others.scores @ stack.path_.weights[nearest] + stack.path_.intercept[nearest]
-        decided = scores > stacking["threshold"]
+        try:
+            stack = stack.select(min_fairness=level)
+        except InfeasibleError:
+            continue
+        decided = others.scores @ stack.weights_ + stack.intercept_ > stacking["threshold"]
         options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
         counts = count(others.y, others.sensitive, decided, decided[:, None], **options)
-        gap = float(counts.sets.largest_gap(counts.rates())[0])
-        found.append({"fairness": 1.0 - gap, "accuracy": float(counts.accuracy()[0])})
+        fair = float(counts.sets.fairness(counts.rates())[0])
+        found.append({"fairness": fair, "accuracy": float(counts.accuracy()[0])})
     return found
 
 

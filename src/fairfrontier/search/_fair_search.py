@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Bunch
+from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from fairfrontier import _validation as validate
 from fairfrontier._extras import require
@@ -28,6 +31,9 @@ from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
 
+# Fewer rows are trained on with one thread.
+_ROWS_FOR_THREADS = 20_000
+
 Progress = Callable[[str, float], None]
 
 
@@ -37,7 +43,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     fairness : str, default="demographic_parity"
-        The measure; see `tradeoff_points`.
+        The measure, of differences or of quotients of rates; see `tradeoff_points`.
     min_fairness, min_ratio : float, optional
         What the model must reach: fairness, or the quotient of the lowest and the highest rate. Neither: the fairest
         candidate that is likely to be shown an alternative.
@@ -58,7 +64,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     threshold : float, default=0.5
         A score above it is the positive class.
     n_jobs : int, optional
-        Threads of tree families.
+        Threads of training; None: one.
     random_state : int, default=0
         Seed of everything.
     folder : path-like, optional
@@ -180,8 +186,16 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        started, seed = clock.monotonic(), int(self.random_state)
         settings = self._checked_settings()
+        # With few rows, or on a busy machine, threads that wait for each other cost more than they bring.
+        threads = effective_n_jobs(self.n_jobs) if number_of_rows(y) >= _ROWS_FOR_THREADS else 1
+        with threadpool_limits(limits=threads):
+            self._search(X, y, sensitive_features, baseline, settings)
+        return self
+
+    def _search(self, X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any]) -> None:
+        """Search, and keep what was found."""
+        started, seed = clock.monotonic(), int(self.random_state)
         problem = prepare(X, y, sensitive_features, baseline, settings, threshold=self.threshold)
         self.plan_, self.classes_ = problem.plan, np.array(problem.classes)
         folder = None if self.folder is None else Path(self.folder)
@@ -222,7 +236,6 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             for name, values in features.training.sensitive.items()
         }
         self.model_ = make_model(problem, features, found, trained, store, self.classes_, float(self.threshold))
-        return self
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
@@ -236,7 +249,8 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _checked_settings(self) -> dict[str, Any]:
         """Return what the plan says about the search."""
-        named_measure(self.fairness)
+        if named_measure(self.fairness).comparison not in ("difference", "ratio"):
+            raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {self.fairness!r}")
         validate.one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
         validate.number(self.margin, parameter="margin", low=0.0, high=1.0)
         validate.number(self.confidence, parameter="confidence", low=0.5, high=1.0, strict=True)
@@ -246,7 +260,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         for name in ("min_fairness", "min_ratio"):
             if getattr(self, name) is not None:
                 validate.number(getattr(self, name), parameter=name, low=0.0, high=1.0)
-        if self.min_ratio is not None and self.fairness != "demographic_parity":
+        if self.min_ratio is not None and self.fairness not in ("demographic_parity", "impact_ratio"):
             raise InvalidInputError(f"min_ratio is for fairness='demographic_parity'; got {self.fairness!r}")
         if self.time is not None:
             validate.number(self.time, parameter="time", low=0.0, strict=True)

@@ -124,7 +124,8 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         return self._combined(self.base_scores(self._encoded(X)))
 
     def _combined(self, base: FloatArray) -> FloatArray:
-        return np.asarray(base @ self.weights + self.intercept)
+        # Not a matrix product, whose last bits depend on how many rows come together.
+        return np.asarray(np.einsum("ij,j->i", base, self.weights) + self.intercept)
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return the score minus the threshold, shape (n,)."""

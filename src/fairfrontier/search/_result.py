@@ -131,14 +131,14 @@ def _overall(each: list[str], chosen: int, required: int | None, promised: bool)
 
 def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
     """Return fairness and ratio from rates (k, s)."""
-    gaps = counts.sets.largest_gap(rates)
+    fair = counts.sets.fairness(rates)
     ratios = []
     for block in counts.sets.blocks:
         of_block = rates[:, list(block)]
         highest = of_block.max(axis=1)
         ratios.append(np.where(highest > 0.0, of_block.min(axis=1) / np.where(highest > 0.0, highest, 1.0), 0.0))
     lowest = np.min(ratios, axis=0)
-    return [{"fairness": 1.0 - float(gap), "ratio": float(ratio)} for gap, ratio in zip(gaps, lowest, strict=True)]
+    return [{"fairness": float(one), "ratio": float(ratio)} for one, ratio in zip(fair, lowest, strict=True)]
 
 
 def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float) -> list[Candidate]:

@@ -46,6 +46,11 @@ class Combinations:
     intercept: FloatArray
     expected: FloatArray
 
+    def of(self, kept: NDArray[np.bool_]) -> "Combinations":
+        """Return some of the candidates."""
+        names = tuple(name for name, keeps in zip(self.names, kept.tolist(), strict=True) if keeps)
+        return Combinations(names, self.weights[kept], self.intercept[kept], self.expected[kept])
+
     def decisions(self, scores: FloatArray, threshold: float) -> NDArray[np.bool_]:
         """Return the decisions (n, c) from the base models' scores (n, k)."""
         return np.asarray(scores @ self.weights.T + self.intercept > threshold)
@@ -129,6 +134,8 @@ def require(
             chosen = stack.select(**asked)
         except InfeasibleError as other:
             return Requirement(*_asked(requirement), None, str(other)), None
+    if chosen.selection_ is not None and chosen.selection_.kind == "constant":
+        problem = problem or "only the same decision for everyone is fair enough."
     return Requirement(*_asked(requirement), chosen.selection_, problem), chosen
 
 

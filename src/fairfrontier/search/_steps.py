@@ -24,8 +24,8 @@ _AGAIN = ("boosting", "minipatch", "forest", "kernel")
 _MOST_ROWS = {"linear": 200_000, "kernel": 50_000, "forest": 100_000, "minipatch": 100_000, "group": 200_000}
 _PATCH_ROWS, _PATCH_TREES = 2_000, 100
 # Seconds per row, encoded column and step, and per step; measured on one core.
-_SECONDS = {"linear": 1.2e-6, "boosting": 1.2e-6, "group": 2e-6, "forest": 2.5e-6, "minipatch": 5e-7, "kernel": 1e-6}
-_SECONDS_PER_STEP = 0.5
+_SECONDS = {"linear": 2e-7, "boosting": 1.5e-6, "group": 1.6e-6, "forest": 1.4e-6, "minipatch": 1e-7, "kernel": 4e-7}
+_SECONDS_PER_STEP = 0.3
 
 
 @dataclass(frozen=True)

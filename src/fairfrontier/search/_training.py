@@ -24,6 +24,8 @@ LEAST_STEPS = 3
 TRAINING_SHARE = 0.7
 # Steps after which the frontier is looked at.
 _CHECKPOINTS = (2, 3, 5)
+# A whole search takes about so many times what its steps take.
+_LONGER = 1.8
 _CHECK_EVERY = 4
 
 
@@ -123,6 +125,8 @@ def take_steps(
     done: list[Step] = []
     checkpoints: list[Checkpoint] = []
     stopped, shape = "all steps done", features.training.matrix.shape
+    stack: FairStacksClassifier | None = None
+    say(f"up to {len(steps)} steps, about {_LONGER * estimate(steps, *shape):.0f} seconds", 0.0)
     try:
         for step in steps:
             spent = sum(store.seconds(one) for one in done)
@@ -136,7 +140,8 @@ def take_steps(
                 _take(step, features, store)
             done.append(step)
             if _is_checkpoint(len(done)):
-                checkpoints.append(_look(done, problem, store, stacking)[1])
+                stack, looked = _look(done, problem, store, stacking)
+                checkpoints.append(looked)
                 found = sufficiency(checkpoints)
                 if found is not None and found.enough:
                     stopped = "more search gains too little"
@@ -146,9 +151,9 @@ def take_steps(
             raise
         stopped = "interrupted"
     say("stacking", len(steps) / (len(steps) + 2))
-    stack, last = _look(done, problem, store, stacking)
-    if not checkpoints or checkpoints[-1].steps != last.steps:
-        checkpoints.append(last)
+    if stack is None or checkpoints[-1].steps != len(done):
+        stack, looked = _look(done, problem, store, stacking)
+        checkpoints.append(looked)
     names, scores = _gathered(done, store)
     parts = {part: _part(problem, scores, part) for part in PARTS[1:]}
     return Trained(tuple(done), names, parts, stack, tuple(checkpoints), stopped)

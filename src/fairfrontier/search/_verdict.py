@@ -130,7 +130,7 @@ class Comparison:
         Accuracy minus the baseline's.
     gains, gain_errors : ndarray of shape (g, k)
         The baseline's largest gap minus the candidate's gap, for each pair of row sets in each direction. The candidate
-        is less disparate if all of them are positive.
+        is less disparate if all of them are positive. Where the measure compares quotients, gaps are of logarithms.
     n_rows : int
         Rows that were compared.
     """
@@ -182,8 +182,9 @@ class Comparison:
 def largest_pair(counts: Counts) -> tuple[int, int]:
     """Return the baseline's largest gap as (set with the higher rate, set with the lower rate)."""
     rates = counts.base_rates()
+    linked = _linked(rates, counts.sets, counts._sizes())[0]
     pairs = counts.sets.pairs()
-    first, second = pairs[int(np.argmax(np.abs(rates[pairs[:, 0]] - rates[pairs[:, 1]])))]
+    first, second = pairs[int(np.argmax(np.abs(linked[pairs[:, 0]] - linked[pairs[:, 1]])))]
     return (int(first), int(second)) if rates[first] >= rates[second] else (int(second), int(first))
 
 
@@ -213,26 +214,40 @@ def compare(counts: Counts, pair: tuple[int, int]) -> Comparison:
 def _gap_difference(counts: Counts, base: tuple[int, int], other: tuple[int, int]) -> tuple[FloatArray, FloatArray]:
     """Return the baseline's gap of one pair minus each candidate's gap of another, and the standard errors.
 
-    A gap is a difference of two means, so a row of cell c adds a_c·b + e_c·d with b, d its two decisions. Around the
-    means of the row sets, the sum of squares of these contributions is the variance (the linearisation of a ratio).
+    A gap is a difference of two rates, or of their logarithms where the measure compares quotients. So a row of cell c
+    adds about a_c·b + e_c·d, with b, d its two decisions. Around the means of the row sets, the sum of squares of these
+    contributions is the variance (linearisation).
     """
     size = counts._sizes()
     weight = counts.membership / size[:, None]
-    a, e = weight[base[0]] - weight[base[1]], -(weight[other[0]] - weight[other[1]])
-    rate, rates = counts.base_rates(), counts.rates()
-    # Of each cell: what its sets' means take away from the contribution of one of its rows.
+    linked, slope = _linked(counts.base_rates(), counts.sets, size)
+    all_linked, slopes = _linked(counts.rates(), counts.sets, size)
+    # Weight of each decision of a cell's row in the gap, and what the sets' means take away from it.
+    a = weight[base[0]] * slope[base[0]] - weight[base[1]] * slope[base[1]]
+    e = np.outer(weight[other[1]], slopes[:, other[1]]) - np.outer(weight[other[0]], slopes[:, other[0]])
+    rate, rates = counts.base_rates() * slope, counts.rates() * slopes
     mean = rate[base[0]] * weight[base[0]] - rate[base[1]] * weight[base[1]]
-    means = mean[:, None] - (
-        np.outer(weight[other[0]], rates[:, other[0]]) - np.outer(weight[other[1]], rates[:, other[1]])
+    means = (
+        mean[:, None] + np.outer(weight[other[1]], rates[:, other[1]]) - np.outer(weight[other[0]], rates[:, other[0]])
     )
-    b, d, both, n = counts.base[:, None], counts.chosen, counts.both, counts.rows[:, None]
-    a, e = a[:, None], e[:, None]
-    sums = a * b + e * d
-    squares = a**2 * b + e**2 * d + 2.0 * a * e * both
-    variance = (squares - 2.0 * means * sums + n * means**2).sum(axis=0)
-    involved = sorted({*base, *other})
-    variance = np.maximum(variance, 0.0) + float((1.0 / size[involved] ** 2).sum())
-    return sums.sum(axis=0), np.sqrt(variance)
+    b, d, n, a = counts.base[:, None], counts.chosen, counts.rows[:, None], a[:, None]
+    squares = a**2 * b + e**2 * d + 2.0 * a * e * counts.both
+    variance = (squares - 2.0 * means * (a * b + e * d) + n * means**2).sum(axis=0)
+    # One row more than there is in each set, as in `compare`.
+    steepest = np.zeros(slopes.shape)
+    steepest[:, list(base)] = slope[list(base)]
+    steepest[:, list(other)] = np.maximum(steepest[:, list(other)], slopes[:, list(other)])
+    variance = np.maximum(variance, 0.0) + ((steepest / size) ** 2).sum(axis=1)
+    gap = linked[base[0]] - linked[base[1]] - (all_linked[:, other[0]] - all_linked[:, other[1]])
+    return gap, np.sqrt(variance)
+
+
+def _linked(rates: FloatArray, sets: RowSets, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what a measure takes differences of (rates, or their logarithms) and its slope at the rates."""
+    if sets.compares_differences:
+        return rates, np.ones(rates.shape)
+    some = np.maximum(rates, 0.5 / size)  # of a set in which nobody is selected, half a row is
+    return np.log(some), 1.0 / some
 
 
 def sequence(comparison: Comparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:

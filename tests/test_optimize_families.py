@@ -1,0 +1,242 @@
+"""Forests and families among the estimators: they enter model by model, in one estimator on X."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import (
+    BaggingClassifier,
+    ExtraTreesClassifier,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import fairfrontier as ff
+from fairfrontier import FairStacksClassifier, FairStacksRegressor
+from fairfrontier._forests import out_of_bag, rows_in_bag, tree_matrix
+from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.learners import MinipatchTrees, classifier_zoo, fit_models, forest_trees, kitchen_sink
+
+FOREST = RandomForestClassifier(30, max_depth=4, random_state=0)
+LOGISTIC = ("lr", LogisticRegression())
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    sex = rng.choice(["f", "m"], 300)
+    X = rng.normal(size=(300, 4)) + (sex == "m")[:, None] * [0.8, 0.2, 0.0, 0.0]
+    y = np.where(X[:, 0] + X[:, 1] + rng.normal(size=300) > 0.4, "yes", "no")
+    return X, y, sex
+
+
+def fitted(estimators, rows, **options):
+    X, y, sex = rows
+    options = {"random_state": 0, "group_models": None, "alphas": [1.0, 100.0]} | options
+    return FairStacksClassifier(estimators, **options).fit(X, y, sensitive_features=sex)
+
+
+class TestForests:
+    @pytest.mark.parametrize(
+        "forest",
+        [
+            FOREST,
+            ExtraTreesClassifier(5, max_depth=3, random_state=0),
+            BaggingClassifier(n_estimators=25, max_features=0.5, random_state=0),
+            BaggingClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=25, random_state=0),
+        ],
+        ids=lambda forest: type(forest).__name__,
+    )
+    def test_a_forest_enters_tree_by_tree(self, forest, rows):
+        X, _, _ = rows
+        model = fitted([LOGISTIC, ("forest", forest)], rows)
+        assert model.names_ == ("lr", *(f"forest/{i}" for i in range(forest.n_estimators)))
+        assert [name for name, _ in model.estimators_] == ["lr", "forest"]
+        trees = dict(model.estimators_)["forest"]
+        # The mean of the trees is the forest; the columns of the stack are the trees.
+        equal = tree_matrix(trees, X, 1)
+        np.testing.assert_allclose(equal.mean(axis=1), trees.predict_proba(X)[:, 1])
+        score = dict(model.estimators_)["lr"].predict_proba(X)[:, 1]
+        expected = np.column_stack([score, equal]) @ model.weights_ + model.intercept_ - 0.5
+        np.testing.assert_allclose(model.decision_function(X), expected)
+
+    def test_with_a_slash_in_its_name_it_is_one_model(self, rows):
+        assert fitted([LOGISTIC, ("trees/forest", FOREST)], rows).names_ == ("lr", "trees/forest")
+        assert fitted([LOGISTIC, ("forest", FOREST)], rows, expand=False).names_ == ("lr", "forest")
+        assert len(fitted([LOGISTIC, ("trees/forest", FOREST)], rows, expand=True).names_) == 31
+        with pytest.raises(InvalidInputError, match="expand must be 'auto', True or False; got 'yes'"):
+            fitted([LOGISTIC], rows, expand="yes")
+
+    def test_a_forest_is_fitted_once_and_judged_by_rows_that_a_tree_has_not_seen(self, rows):
+        X, y, _ = rows
+        model = fitted([("forest", FOREST)], rows)
+        forest = clone(FOREST).fit(X, (y == "yes").astype(int))
+        own = dict(model.estimators_)["forest"]
+        np.testing.assert_array_equal(own.predict_proba(X), forest.predict_proba(X))
+        held_out = model._held_out[0].matrix
+        for tree, (sample, member) in enumerate(zip(forest.estimators_samples_, forest.estimators_, strict=True)):
+            unseen = np.setdiff1d(np.arange(len(X)), sample)
+            np.testing.assert_allclose(held_out[unseen, tree], member.predict_proba(X[unseen])[:, 1], rtol=1e-6)
+
+    def test_with_few_trees_folds_take_the_place_of_unseen_rows(self, rows):
+        X, _, _ = rows
+        model = fitted([("forest", RandomForestClassifier(3, max_depth=2, random_state=0))], rows)
+        assert model.names_ == ("forest/0", "forest/1", "forest/2")
+        assert out_of_bag(np.zeros((300, 3)), rows_in_bag(dict(model.estimators_)["forest"], len(X))) is None
+
+    def test_a_regression_has_trees_too(self, rows):
+        X, _, sex = rows
+        models = [("lr", LinearRegression()), ("forest", RandomForestRegressor(25, max_depth=3, random_state=0))]
+        model = FairStacksRegressor(models, random_state=0).fit(X, 50 * X[:, 0], sensitive_features=sex)
+        assert len(model.names_) == 28
+        assert model.points_.accuracy.max() > 0.5
+
+    def test_a_prefit_forest_is_taken_tree_by_tree(self, rows):
+        X, y, _ = rows
+        model = fitted([("forest", clone(FOREST).fit(X, y))], rows, cv="prefit")
+        assert len(model.names_) == 30
+        assert model.score(X, y) > 0.7
+
+
+class TestFamilies:
+    def test_minipatches_enter_tree_by_tree(self, rows):
+        X, y, _ = rows
+        patches = MinipatchTrees(40, max_samples=0.3, max_features=0.5, random_state=0)
+        model = fitted([LOGISTIC, ("mini", patches)], rows)
+        assert model.names_ == ("lr", *(f"mini/{i}" for i in range(40)))
+        own = clone(patches).fit(X, y)
+        seen = own.rows_seen(len(X))
+        assert seen.sum(axis=0).tolist() == [90] * 40
+        held_out = model._held_out[0].matrix[:, 1:]
+        np.testing.assert_allclose(held_out[~seen], own.predict_matrix(X)[~seen], rtol=1e-6)
+
+    def test_the_rows_of_a_patch_are_those_that_its_tree_was_grown_on(self, rows):
+        """A tree of one row per leaf repeats its own rows, and guesses the others."""
+        X, y, _ = rows
+        patches = MinipatchTrees(5, max_samples=0.5, max_features=1.0, min_samples_leaf=1, random_state=1).fit(X, y)
+        seen = patches.rows_seen(len(X))
+        right = (patches.predict_matrix(X) > 0.5) == (y == "yes")[:, None]
+        assert right[seen].all()
+        assert not right[~seen].all()
+
+    def test_a_list_of_estimators_is_a_family(self, rows):
+        zoo = classifier_zoo(xgboost=False)[:3]
+        model = fitted([LOGISTIC, ("zoo", zoo)], rows)
+        assert model.names_ == ("lr", "zoo/logistic", "zoo/lda", "zoo/naive_bayes")
+
+    def test_a_fitted_collection_is_taken_as_it_is(self, rows):
+        X, y, _ = rows
+        forest = forest_trees(RandomForestClassifier(4, max_depth=3, random_state=0).fit(X, y))
+        models = fit_models(classifier_zoo(xgboost=False)[:2], X, y)
+        sink = kitchen_sink(forest, models)
+        model = fitted(sink, rows, cv="prefit")
+        assert model.names_ == sink.names
+        np.testing.assert_allclose(
+            model.decision_function(X), sink.predict_matrix(X) @ model.weights_ + model.intercept_ - 0.5, atol=1e-6
+        )
+        assert fitted([("lr", LogisticRegression().fit(X, y)), ("sink", sink)], rows, cv="prefit").names_ == (
+            "lr",
+            *sink.names,
+        )
+        with pytest.raises(InvalidInputError, match="'sink' is a fitted FamilyUnion: pass cv='prefit'"):
+            fitted([("sink", sink)], rows)
+
+    def test_unfitted_families_make_a_sink_that_a_stack_takes(self, rows):
+        sink = kitchen_sink(
+            MinipatchTrees(20, max_samples=0.3, random_state=0), FOREST, classifier_zoo(xgboost=False)[:2]
+        )
+        model = fitted(sink, rows)
+        assert [name for name, _ in sink] == ["minipatch", "forest", "classifiers/logistic", "classifiers/lda"]
+        assert len(model.names_) == 20 + 30 + 2
+        assert {name.partition("/")[0] for name in model.names_} == {"minipatch", "forest", "classifiers"}
+
+    def test_everything_together_is_one_estimator_that_can_be_saved(self, rows, tmp_path):
+        X, _, _ = rows
+        estimators = [
+            ("forest", FOREST),
+            ("mini", MinipatchTrees(20, max_samples=0.3, random_state=0)),
+            ("zoo", classifier_zoo(xgboost=False)[:2]),
+        ]
+        model = fitted(estimators, rows, min_fairness=0.9)
+        assert model.selection_.asked == 0.9
+        for same in (ff.load(ff.save(model, tmp_path / "stack.skops")), pickle.loads(pickle.dumps(model))):
+            np.testing.assert_array_equal(same.predict_path(X), model.predict_path(X))
+            assert not hasattr(same, "_held_out")
+
+    def test_a_model_without_weight_is_not_asked(self, rows):
+        X, _, _ = rows
+        model = fitted([LOGISTIC, ("tree", DecisionTreeClassifier(max_depth=2, random_state=0))], rows)
+        before = model.decision_function(X)
+        model.weights_[1] = 0.0
+        model.estimators_[1] = ("tree", None)
+        assert model.decision_function(X).shape == before.shape
+
+
+class TestFitting:
+    def test_labels_of_any_type_for_models_that_need_numbers(self, rows):
+        xgboost = pytest.importorskip("xgboost")
+        X, y, _ = rows
+        model = fitted([("xgb", xgboost.XGBClassifier(n_estimators=5)), LOGISTIC], rows)
+        assert set(model.predict(X)) == {"no", "yes"}
+        assert model.score(X, y) > 0.7
+        assert dict(model.estimators_)["lr"].classes_.tolist() == [0, 1]
+
+    def test_weights_of_rows_reach_the_last_step_of_a_pipeline(self, rows):
+        X, y, sex = rows
+        weight = np.random.default_rng(1).random(300)
+        pipeline = make_pipeline(StandardScaler(), make_pipeline(LogisticRegression()))
+        model = FairStacksClassifier([("lr", pipeline)], group_models=None, alpha=1.0)
+        model.fit(X, y, sensitive_features=sex, sample_weight=weight)
+        expected = clone(pipeline).fit(X, y == "yes", pipeline__logisticregression__sample_weight=weight)
+        np.testing.assert_allclose(model.estimators_[0][1].predict_proba(X), expected.predict_proba(X))
+
+    def test_a_model_that_takes_no_weights_is_named_in_a_warning(self, rows):
+        X, y, sex = rows
+        model = FairStacksClassifier([LOGISTIC, ("knn", KNeighborsClassifier())], group_models=None, alpha=1.0)
+        with pytest.warns(UserWarning, match=r"base models \['knn'\] do not take it"):
+            model.fit(X, y, sensitive_features=sex, sample_weight=np.ones(300))
+
+    def test_without_refitting_the_models_of_the_folds_predict_by_their_mean(self, rows):
+        X, y, _ = rows
+        folds = [(np.arange(300)[i % 3 != np.arange(300) % 3], np.arange(i, 300, 3)) for i in range(3)]
+        options = {"cv": folds, "alpha": 1.0, "group_models": "auto"}
+        model = fitted([LOGISTIC], rows, refit=False, **options)
+        fold_models = [LogisticRegression().fit(X[train], y[train]) for train, _ in folds]
+        mean = np.mean([one.predict_proba(X)[:, 1] for one in fold_models], axis=0)
+        np.testing.assert_allclose(model._matrix(X, None)[:, 0], mean)
+        again = fitted([LOGISTIC], rows, refit=True, **options)
+        np.testing.assert_allclose(model.path_.weights, again.path_.weights)
+        np.testing.assert_allclose(again._matrix(X, None)[:, 0], LogisticRegression().fit(X, y).predict_proba(X)[:, 1])
+        loaded = pickle.loads(pickle.dumps(model))
+        np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+
+    def test_added_estimators_leave_the_others_as_they_are(self, rows):
+        X, y, sex = rows
+        tree = ("tree", DecisionTreeClassifier(max_depth=2, random_state=0))
+        model = fitted([LOGISTIC, ("forest", FOREST)], rows)
+        larger = model.add_estimators([tree], X, y, sensitive_features=sex)
+        assert larger.names_ == (*model.names_, "tree")
+        assert dict(larger.estimators_)["forest"] is dict(model.estimators_)["forest"]
+        at_once = fitted([LOGISTIC, ("forest", FOREST), tree], rows)
+        np.testing.assert_allclose(larger.path_.weights, at_once.path_.weights)
+        with pytest.raises(InvalidInputError, match="a copy or a loaded one has no predictions"):
+            model.at(tau=0.0).add_estimators([tree], X, y, sensitive_features=sex)
+        with pytest.raises(InvalidInputError, match="X must be the 300 rows of the fit; got 10"):
+            model.add_estimators([tree], X[:10], y[:10], sensitive_features=sex[:10])
+
+    def test_a_cache_repeats_nothing(self, rows, tmp_path):
+        first = fitted([LOGISTIC, ("forest", FOREST)], rows, memory=str(tmp_path))
+        stored = sorted(path.name for path in tmp_path.rglob("output.pkl"))
+        n_files = len(list(tmp_path.rglob("output.pkl")))
+        again = fitted([LOGISTIC, ("forest", FOREST)], rows, memory=str(tmp_path))
+        np.testing.assert_array_equal(again.path_.weights, first.path_.weights)
+        assert len(list(tmp_path.rglob("output.pkl"))) == n_files == len(stored) > 0
+        fitted([LOGISTIC, ("tree", DecisionTreeClassifier(max_depth=2))], rows, memory=str(tmp_path))
+        # Six fits of the new tree, none of the old model.
+        assert len(list(tmp_path.rglob("output.pkl"))) == n_files + 6
