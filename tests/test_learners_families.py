@@ -399,7 +399,9 @@ def test_kitchen_sink_refuses_twins_and_strangers(classification: Arrays) -> Non
     with pytest.raises(InvalidInputError, match="got none"):
         kitchen_sink()
     with pytest.raises(InvalidInputError, match="got LogisticRegression: wrap estimators with fit_models"):
-        kitchen_sink(LogisticRegression())  # type: ignore[arg-type] # the mistake under test
+        kitchen_sink(family, LogisticRegression())
+    with pytest.raises(InvalidInputError, match="must be fitted for group_models=True"):
+        kitchen_sink(LogisticRegression(), group_models=True, X=X, sensitive_features=y)
     assert isinstance(kitchen_sink(FittedModels(family.estimators)), ModelFamily)
 
 

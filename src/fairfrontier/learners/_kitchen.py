@@ -62,6 +62,11 @@ def kitchen_sink(
     ('group/sex=True/logistic', 'group/sex=True/hist_boosting')
     """
     if families and not any(isinstance(family, ModelFamily) for family in families):
+        if group_models or X is not None:
+            raise InvalidInputError(
+                "families must be fitted for group_models=True; got unfitted ones: a stack that fits them adds models "
+                "of the attribute by itself"
+            )
         return [pair for family in families for pair in _unfitted(family)]
     if not group_models:
         if X is not None or sensitive_features is not None:
