@@ -105,7 +105,7 @@ def test_terminal_recommends_and_gives_the_four_fifths_rule(frame, file, tmp_pat
     ratio = min(rates) / max(rates)
     assert f"the ratio {ratio:.3f} (95 % interval " in text
     assert "The positive label is 1; a score above 0.5 selects." in text
-    assert "is a ratio of selection rates; fairness is 1 − a difference of rates" in text
+    assert "is a ratio of selection rates; fairness is 1 minus the largest difference between two" in text
 
 
 def test_where_no_model_is_fair_enough_it_says_so(file, tmp_path, capsys):

@@ -213,11 +213,12 @@ def test_date_is_the_one_given():
 def test_every_fairness_measure_has_its_explanation():
     y, scores, sex = rows()
     pages = set()
-    for measure in ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"):
+    measures = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds", "impact_ratio")
+    for measure in (*measures, "odds_ratio", "impact_ratio against f"):
         base = evaluate(y, scores, sensitive_features=sex, fairness=measure)
         text = render_html(summarise(base, Settings(source="x", fairness=measure)))
         pages.add(re.search(r"<em>Fairness</em>.*?</p>", text, re.S).group())
-    assert len(pages) == 4
+    assert len(pages) == 7
 
 
 def test_vendored_library_is_the_published_file():

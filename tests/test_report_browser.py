@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import fairfrontier as ff
 from fairfrontier.cli import main
-from fairfrontier.report import Settings, evaluate, frontier_csv, groups_csv, points_csv, render_html, summarise
+from fairfrontier.report import Settings, audit, evaluate, frontier_csv, groups_csv, points_csv, render_html, summarise
 
 pytestmark = pytest.mark.browser
 
@@ -395,6 +395,10 @@ def test_dark_is_dark_and_print_is_light(browser, file, tmp_path):
     report.page.emulate_media(media="print", color_scheme="dark")
     assert min(report.page.evaluate(luminance)) > 240
     assert report.page.locator(".downloads").is_hidden()
+    # Names of families and headings of columns are buttons, too, and stay: they are text on paper.
+    assert [box for box in report.page.locator("input").all() if box.is_visible()] == []
+    assert report.page.locator("#models").is_visible()
+    assert report.page.locator(".impact").first.is_visible()
     assert report.page.pdf(format="A4", print_background=True).startswith(b"%PDF")
     report.context.close()
 
@@ -421,6 +425,26 @@ def test_readable_without_scripts(browser, file):
     assert page.locator(".impact").first.is_visible()
     assert page.locator("#model-search").is_hidden()
     context.close()
+
+
+def test_page_without_labels_fits_with_300_models_and_60_groups(browser, tmp_path):
+    """The page has no script at all, so that it is the same with and without JavaScript."""
+    rng = np.random.default_rng(0)
+    group = np.array([f"a rather long name of a group, number {g}" for g in range(60)])[rng.integers(0, 60, 4000)]
+    scores = {f"family {j % 7}/a long name of a model, number {j}": rng.random(4000) for j in range(300)}
+    path = tmp_path / "report.html"
+    path.write_text(audit(None, scores, sensitive_features={"tribe": group}).to_html(), encoding="utf-8")
+    for width, scheme in ((390, "dark"), (800, "light"), (1280, "light")):
+        context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+        page = context.new_page()
+        page.goto(path.as_uri())
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        assert page.locator("script").count() == 0
+        assert page.locator("#models tbody tr").count() == 300
+        assert page.locator(".impact").first.locator("tbody tr").count() == 60
+        page.emulate_media(media="print")
+        assert page.locator("#models tbody tr").last.is_visible()
+        context.close()
 
 
 def test_a_thousand_models_stay_small_and_quick(browser, tmp_path):

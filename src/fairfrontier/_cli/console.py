@@ -14,7 +14,7 @@ from rich.text import Text
 from fairfrontier._cli.output import printable
 from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
-from fairfrontier.report._words import Piece, accuracy, level, unit_words
+from fairfrontier.report._words import Piece, accuracy, fairness_words, level, unit_words
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
@@ -138,14 +138,8 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         console.print()
         console.print(sentence(summary["overview"]))
         console.print(sentence(summary["rule"]))
-        if "ratio" not in settings["fairness"]:
-            console.print(
-                Text(
-                    "The four-fifths (80 %) rule is a ratio of selection rates; fairness is 1 − a difference of rates "
-                    f"({settings['fairness'].replace('_', ' ')}). One can hold without the other.",
-                    style="dim",
-                )
-            )
+        rule = "The four-fifths (80 %) rule is a ratio of selection rates; fairness "
+        console.print(Text(rule + fairness_words(settings["fairness"]), style="dim"))
     for note in summary["notes"]:
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 

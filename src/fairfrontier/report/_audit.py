@@ -20,10 +20,9 @@ from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import StepWeight, Weight
-from fairfrontier.report._differences import differences
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._files import model_card, page, write_results
-from fairfrontier.report._intervals import fauc_bounds
+from fairfrontier.report._intervals import differences, fauc_bounds
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,
@@ -270,6 +269,7 @@ def audit(
     """
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
+    named_measure(fairness)
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
     named_measure(fairness)  # raises if there is none of that name

@@ -8,8 +8,9 @@ from statistics import NormalDist
 from typing import Any
 
 from fairfrontier._extras import require
+from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.report._tables import groups_table
-from fairfrontier.report._words import VERDICTS, accuracy, level, p_value, percent, plain, unit_words
+from fairfrontier.report._words import VERDICTS, accuracy, fairness_words, level, p_value, percent, plain, unit_words
 
 # The order matters: each file uses what stands in those before it.
 _SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "models.js", "main.js")
@@ -57,6 +58,8 @@ def render_html(summary: dict[str, Any]) -> str:
         verdicts=VERDICTS,
         words={key: word[:1].upper() + word[1:] if key == "accuracy" else word for key, word in said.items()},
         unit=unit_words(summary) if summary["regression"] else "",
+        fairness="" if summary["regression"] else fairness_words(summary["settings"]["fairness"]),
+        compares_ratios=named_measure(summary["settings"]["fairness"]).comparison != "difference",
         shown_models=_most_accurate(summary),
         impact=impact,
         licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),

@@ -3,6 +3,8 @@
 import math
 from typing import Any
 
+from fairfrontier.metrics._contrasts import named_measure
+
 Piece = dict[str, str]
 # The lowest level of fairness, or of a ratio, that people ask for.
 _ASKED_FOR = 0.8
@@ -83,6 +85,50 @@ def words(accuracy: str) -> dict[str, str]:
     """Return what people call the quality of a model and what it gives a person, which depends on the measure."""
     measure = {"r2": "R²", "exp_mse": "exp(−MSE)"}.get(accuracy)
     return {"accuracy": measure or "accuracy", "decision": "decision" if measure is None else "prediction"}
+
+
+# What a measure compares, by the labels on which it conditions, and an example of a difference.
+_COMPARED = {
+    (None,): (
+        "the share of people who get a yes",
+        "If 30 % of one group and 24 % of another get a yes, fairness is 0.94.",
+    ),
+    (True,): (
+        "the share who get a yes among those who deserved one",
+        "If 80 % of the deserving of one group and 74 % of another get it, fairness is 0.94.",
+    ),
+    (False,): (
+        "the share who get a yes among those who should not have",
+        "If that happens to 10 % of one group and to 16 % of another, fairness is 0.94.",
+    ),
+    (True, False): (
+        "the share who get a yes, among those who deserved one and among those who did not",
+        "The worse of the two counts.",
+    ),
+}
+
+
+def fairness_words(fairness: str) -> str:
+    """Say what a measure of fairness of decisions is.
+
+    Examples
+    --------
+    >>> fairness_words("impact_ratio against White")[:68]
+    'is the ratio of two groups, the lower divided by the higher, in the '
+    """
+    measure = named_measure(fairness)
+    what, example = _COMPARED[measure.conditions]
+    how = {
+        "difference": "is 1 minus the largest difference between two groups in",
+        "ratio": "is the ratio of two groups, the lower divided by the higher, in",
+        "odds": "is the ratio of the odds of two groups, the lower divided by the higher, in",
+    }[measure.comparison]
+    against = f", against {', '.join(measure.against)}" if measure.against else ", where they differ the most"
+    within = "" if measure.within is None else f", among people with the same {measure.within}"
+    if measure.comparison == "difference":
+        against = f", against {', '.join(measure.against)}" if measure.against else ""
+        return f"{how} {what} ({fairness.replace('_', ' ')}){against}{within}. {example}"
+    return f"{how} {what} ({fairness.replace('_', ' ')}){against}{within}."
 
 
 def unit_words(summary: dict[str, Any]) -> str:
