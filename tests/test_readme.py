@@ -34,7 +34,7 @@ def test_every_command_on_a_file_of_predictions_runs(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     n = 20_000
     sex = np.array(["f", "m"])[rng.integers(0, 2, n)]
-    hired = (rng.random(n) < np.where(sex == "f", 0.3, 0.5)).astype(int)
+    hired = (rng.random(n) < 0.4).astype(int)
     scores = {
         f"model_{j}": np.clip(0.3 + 0.4 * hired + 0.05 * j * (sex == "m") + rng.normal(0, 0.3, n), 0, 1)
         for j in range(3)
