@@ -270,7 +270,7 @@ class TestStacks:
         H, y, group = rows
         model = ff.FairStacksClassifier("precomputed", fairness=fairness, random_state=0)
         model.fit(H[:3000], y[:3000], sensitive_features=group[:3000])
-        assert model.points_.fairness[0] < 0.7
+        assert model.points_.fairness[0] < 0.8  # so that there is something to ask for
         chosen = model.select(0.8)
         assert chosen.selection_.estimated >= 0.8 - 1e-9
         points = ff.tradeoff_points(
