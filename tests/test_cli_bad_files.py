@@ -248,7 +248,7 @@ def test_nothing_is_left_after_an_error_while_writing(tmp_path):
     out = tmp_path / "new" / "out"
 
     def fail_half_way() -> None:
-        with writing(out) as folder:
+        with writing(out, force=False) as folder:
             (folder / "report.html").write_text("half")
             raise OSError("disk full")
 
