@@ -71,7 +71,7 @@ class Sample:
     measure : AccuracyMeasure
         The accuracy measure.
     unit : float
-        The unit of fairness, that of the data themselves in every replicate.
+        The unit of fairness in the data; replicates have their own.
     scores : ndarray of shape (n, k) or None
         Scores, where the accuracy measure needs all rows at once.
     person : ndarray of shape (n,) or None
@@ -256,8 +256,19 @@ def weighted(data: Sample, weights: NDArray[Any]) -> Block:
         mean = weights @ data.y / totals.sum(axis=1) if data.measure.regression else 0.0
         constant = constant_outcome(data.measure, totals, data.contrasts.label, mean)
         outcome[:, :, -1] = totals * constant[:, None]
-    rates = _rates(data.contrasts, outcome, totals) / data.unit
+    rates = _rates(data.contrasts, outcome, totals) / _units(data, weights, totals)
     return Block(rates, _accuracies(data, weights, outcome, totals))
+
+
+def _units(data: Sample, weights: NDArray[Any], totals: FloatArray) -> FloatArray:
+    """Return the unit of fairness in each replicate, shape (b, 1, 1): the standard deviation of its target, or 1."""
+    if not data.measure.regression or data.contrasts.in_target_units:
+        return np.ones((len(weights), 1, 1))
+    centred, total = data.y - data.y.mean(), totals.sum(axis=1)
+    variance = weights @ centred**2 / total - (weights @ centred / total) ** 2
+    # A replicate in which all targets are equal has none of its own.
+    found = np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), data.unit)
+    return np.asarray(found[:, None, None])
 
 
 def _rates(contrasts: Contrasts, outcome: NDArray[Any], totals: FloatArray) -> FloatArray:
