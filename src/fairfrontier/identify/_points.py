@@ -17,7 +17,7 @@ from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._calls import Calls
 from fairfrontier.identify._classes import class_decisions, joined
-from fairfrontier.identify._frontier import TAFCurve, frontier_of
+from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
@@ -110,7 +110,11 @@ class TradeoffPoints:
         >>> points.frontier(interpolate=True)(1.0), points.frontier(interpolate="signed")(1.0)
         (0.0, 0.75)
         """
-        curve = frontier_of(self.rates, self.sets, self.accuracy, validate.interpolation(interpolate))
+        kind = validate.interpolation(interpolate)
+        if kind == "signed" or (kind and not self.sets.compares_differences):
+            curve = frontier_of(self.rates, self.sets, self.accuracy, kind)
+        else:
+            curve = taf_curve(self.fairness, self.accuracy, interpolate=bool(kind))
         return replace(curve, library=self.library)
 
     def to_frame(self) -> Any:
