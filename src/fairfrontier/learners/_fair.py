@@ -1,4 +1,4 @@
-"""What the three fair learners share: one knob, its grid, and the classifier interface."""
+"""What the fair learners share: one knob, its grid, and the classifier interface."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
