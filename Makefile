@@ -55,11 +55,11 @@ bench: $(INSTALLED)
 docs: $(INSTALLED)
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
-# The adversarial learner is left out: PyTorch alone would take as long as everything else.
+# Learners that are networks are left out: PyTorch alone would take as long as everything else.
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable '.[cli,composite,hinge,learners,pandas,plot,report,save]' cvxpy hypothesis polars pytest pytest-xdist
-	$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -k 'not Adversarial' tests/test_metrics.py tests/test_identify*.py tests/test_quantify*.py tests/test_inference.py tests/test_optimize*.py tests/test_mixture.py tests/test_persistence.py tests/test_bad_input.py tests/test_robustness.py tests/test_learners_checks.py
+	$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -k 'not Adversarial and not KernelFair' tests/test_metrics.py tests/test_identify*.py tests/test_quantify*.py tests/test_inference.py tests/test_optimize*.py tests/test_mixture.py tests/test_persistence.py tests/test_bad_input.py tests/test_robustness.py tests/test_learners_checks.py
 
 .PHONY: browser
 browser:

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import sklearn
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -101,6 +102,7 @@ class TestRouting:
             )
         assert pipeline.score(X, y, sensitive_features=sex) == own.score(scaled, y, sensitive_features=sex)
 
+    @pytest.mark.skipif(sklearn.__version__.startswith("1.6."), reason="it does not route to a model's own score")
     def test_it_is_cross_validated_without_setting_requests(self, rows, routing):
         X, y, sex = rows
         stack = FairStacksClassifier(MODELS, attribute_aware=True, **QUICK)

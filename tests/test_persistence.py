@@ -152,6 +152,7 @@ def test_every_learner_comes_back_the_same_by_skops_and_by_pickle(learner, rows,
 
 
 def test_families_come_back_the_same(rows, tmp_path):
+    pytest.importorskip("torch")
     X, y, sex = rows
     forest = forest_trees(RandomForestClassifier(3, random_state=0).fit(X, y))
     models = fit_models(classifier_zoo(xgboost=False)[:2], X, y)
