@@ -1,8 +1,13 @@
-"""What the tests need on the oldest supported versions of their tools."""
+"""What all tests share, and what they need on the oldest supported versions of their tools."""
 
 import numpy as np
+from hypothesis import settings
 from sklearn import __version__
 from sklearn.utils import estimator_checks, get_tags
+
+# A change is judged by the same examples as the one before it; `tools/random_problems` looks for new ones.
+settings.register_profile("same examples", derandomize=True)
+settings.load_profile("same examples")
 
 if tuple(map(int, __version__.split(".")[:2])) < (1, 7):
     # scikit-learn 1.6 makes two classes of three for an estimator that knows only two: the first row's and the others.

@@ -187,6 +187,7 @@ class TestDecisionPath:
         rng = np.random.default_rng(seed)
         group = np.concatenate([np.arange(groups), rng.integers(0, groups, n - groups)])
         label = rng.random(n) < 0.5
+        label[:2] = False, True  # both classes must occur
         cells = measured(label, group)
         base, slope = rng.integers(-2, 5, n) / 4, rng.integers(-2, 3, n) / 2
         path = decision_path(base, slope, *cells, low=-1.0, high=1.0)
