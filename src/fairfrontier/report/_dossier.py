@@ -91,7 +91,7 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     found.append(
         f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
         f"rows; on the {rows['report']:,} report rows, which nothing had seen, they were tested one after the other "
-        "until one failed. So the probability of any false certificate is at most "
+        "until one failed. So in large samples the probability of any false certificate is at most "
         f"{1 - summary['settings']['confidence']:.3g}, however many candidates there were."
     )
     return found
