@@ -190,8 +190,7 @@ class Judge:
         one contrast two more begin before and beyond it, each with a small share (Bonferroni).
         """
         alone = self.single()
-        good = (alone.accuracy > self.constant_accuracy) & np.isfinite(alone.place[:, 0])
-        good &= self._allowed(alone, limits)
+        good = self._beats_constant(alone) & np.isfinite(alone.place[:, 0]) & self._allowed(alone, limits)
         alone = alone.take(np.flatnonzero(good)[::-1])
         if len(alone) == 0:
             return alone, {}
@@ -338,9 +337,11 @@ class Judge:
     def _worth_having(self, found: Judged, limits: Limits) -> Judged:
         """Return the candidates that are allowed, and more accurate than the constant model or that model itself."""
         constant = np.isnan(found.place).all(axis=1)
-        return found.take(
-            np.flatnonzero(self._allowed(found, limits) & (constant | (found.accuracy > self.constant_accuracy)))
-        )
+        return found.take(np.flatnonzero(self._allowed(found, limits) & (constant | self._beats_constant(found))))
+
+    def _beats_constant(self, found: Judged) -> np.ndarray:
+        """Tell which candidates are more accurate than the constant model, by more than rounding."""
+        return np.asarray(found.accuracy > self.constant_accuracy + 1e-12)
 
     def _most_accurate(self, found: Judged, limits: Limits) -> Judged | None:
         """Return the most accurate stack or mixture that meets the limits; of equals the first has moved least."""

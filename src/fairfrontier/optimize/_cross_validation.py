@@ -15,12 +15,15 @@ import numpy as np
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
-from fairfrontier.identify._points import TradeoffPoints, points_from_sums
+from fairfrontier.identify._points import TradeoffPoints, points_from_rates, points_from_sums
 from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
 from fairfrontier.metrics._evaluation import Sums
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
 from fairfrontier.optimize._statistics import Folds, StackStatistics, moments_of_folds
+
+# Of rates and accuracies that choices are made by.
+_DIGITS = 12
 
 
 class StackRows:
@@ -125,7 +128,11 @@ class StackRows:
     def _points_of_sums(self, sums: CellSums) -> TradeoffPoints:
         measure = ACCURACY_MEASURES["r2" if self.regression else "accuracy"]
         names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
-        return points_from_sums(Sums(sums, self.contrasts, self.moments.keyed.rows, measure), names)
+        points = points_from_sums(Sums(sums, self.contrasts, self.moments.keyed.rows, measure), names)
+        # Choices compare them, with the constant model's for example: equals must be equal whatever the order of the
+        # sums, and the scale of the weights, behind them.
+        rates, accuracy = points.rates.round(_DIGITS), points.accuracy.round(_DIGITS)
+        return points_from_rates(rates, points.sets, accuracy, points.names)
 
 
 @dataclass(frozen=True, eq=False)
