@@ -102,12 +102,15 @@ class Judge:
         self.n_nodes = len(points) - 1
         self.errors = standard_errors(points, size, sweep.variance)[:-1]
         self.rates: tuple[FloatArray, ...] = (_smooth_rates(points),)
+        # The nodes at which the stacks of the folds and of all rows decide alike.
+        self._settled = np.arange(self.n_nodes)
         if sweep.refitted is not None:
             # Of rows that were fitted to, a difference within the error says nothing; beyond it, the stack of all rows
             # is another than those of the folds, and both must be fair.
             apart = sweep.refitted.rates[:-1] - self.rates[0]
             beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
             self.rates = (self.rates[0], self.rates[0] + beyond)
+            self._settled = np.flatnonzero((beyond == 0.0).all(axis=1))
         # As they are seen, for tests that must not lean on what is expected.
         self.seen = tuple(_smooth_rates(one) for one in (points, sweep.refitted) if one is not None)
         self._shrink(sweep.signal)
@@ -232,8 +235,14 @@ class Judge:
         return _mixtures(alone, first, first + 1, _SHARES[:-1])
 
     def mixed(self) -> Judged:
-        """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last."""
-        alone = _joined(self._along(np.arange(self.n_nodes, dtype=np.float64)), self._constant())
+        """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last.
+
+        Notes
+        -----
+        Inside a jump some folds have jumped and others not. Their rates are in between, which no stack's are: mixtures
+        are of nodes where all agree, and have such rates by their shares.
+        """
+        alone = _joined(self._along(self._settled.astype(np.float64)), self._constant())
         first, second = (np.repeat(index, len(_SHARES)) for index in np.triu_indices(len(alone), k=1))
         found = _mixtures(alone, first, second, np.tile(_SHARES, len(first) // len(_SHARES)))
         return _joined(found, alone.take(np.array([len(alone) - 1])))
