@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from fairfrontier.benchmark._averages import DELIVERED, MISS_SHARE, MISS_SIZE, TableSummary
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
 from fairfrontier.benchmark._paper_tables import (
     LABELS,
@@ -13,7 +14,6 @@ from fairfrontier.benchmark._paper_tables import (
     table_title,
 )
 from fairfrontier.benchmark._records import TRACKS
-from fairfrontier.benchmark._summary import DELIVERED, MISS_SHARE, MISS_SIZE, TableSummary
 from fairfrontier.benchmark._task_data import AWARE
 from fairfrontier.benchmark._tasks import TASKS
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import library_of, to_frame
-from fairfrontier._html import points_html
+from fairfrontier._notebook import points_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole

@@ -23,7 +23,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame, library_of
 from fairfrontier._groups import ProbableGroups
-from fairfrontier._html import stack_html
+from fairfrontier._notebook import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import check_finite, positive_labels
 from fairfrontier._validation import FloatArray, IntArray
