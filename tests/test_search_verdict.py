@@ -6,7 +6,7 @@ from tools import search_study
 
 from fairfrontier.search._growth import Checkpoint, sufficiency
 from fairfrontier.search._result import judge
-from fairfrontier.search._verdict import BaselineComparison, compare, count, largest_pair, primary, sequence, verdicts
+from fairfrontier.search._verdict import Comparison, compare, count, largest_pair, primary, sequence, verdicts
 
 
 def rows(n=3000, k=4, groups=2, seed=0):
@@ -102,7 +102,7 @@ class TestComparison:
 def comparison(accuracy, gain, error=0.01, n_rows=1000):
     accuracy, gain = np.asarray(accuracy, dtype=float), np.asarray(gain, dtype=float)
     errors = np.full(len(accuracy), error)
-    return BaselineComparison(accuracy, errors, np.stack([gain, gain + 1.0]), np.stack([errors, errors]), n_rows)
+    return Comparison(accuracy, errors, np.stack([gain, gain + 1.0]), np.stack([errors, errors]), n_rows)
 
 
 class TestSequence:

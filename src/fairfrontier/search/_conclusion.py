@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, importance_of
-from fairfrontier.search._problem import SearchProblem
+from fairfrontier.search._problem import Problem
 from fairfrontier.search._stacking import (
     REQUIRED,
     Combinations,
     EvaluationRows,
-    SearchRequirement,
+    Requirement,
     combine,
     fit_stack,
     require,
@@ -38,7 +38,7 @@ class Conclusion:
         The candidates, and the baseline where it is one of the stacks.
     evidence : Evidence
         The decisions that the verdicts rest on.
-    requirement : SearchRequirement
+    requirement : Requirement
         What became of what was asked for.
     baseline_name : str
         "baseline", or the stack that takes its place.
@@ -48,7 +48,7 @@ class Conclusion:
 
     combinations: Combinations
     evidence: Evidence
-    requirement: SearchRequirement
+    requirement: Requirement
     baseline_name: str
     stability: list[dict[str, float]]
 
@@ -59,15 +59,15 @@ class Conclusion:
 
 
 def conclude(
-    problem: SearchProblem, trained: Trained, asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
+    problem: Problem, trained: Trained, asked: Requirement, stacking: dict[str, Any], *, margin: float
 ) -> Conclusion:
     """Make the candidates, choose, and gather the decisions on the calibration and the report rows.
 
     Parameters
     ----------
-    problem, trained : SearchProblem, Trained
+    problem, trained : Problem, Trained
         The rows, and the models with the path of fair stacks.
-    asked : SearchRequirement
+    asked : Requirement
         What is required.
     stacking : dict
         Settings of the stacks.
@@ -139,7 +139,7 @@ def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list
 
 
 def make_model(
-    problem: SearchProblem,
+    problem: Problem,
     features: Features,
     found: Conclusion,
     trained: Trained,

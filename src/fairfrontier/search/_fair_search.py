@@ -26,7 +26,7 @@ from fairfrontier.search._plan import write_plan
 from fairfrontier.search._problem import prepare
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._stacking import SearchRequirement
+from fairfrontier.search._stacking import Requirement
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
@@ -227,7 +227,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.checkpoints_, self.sufficiency_ = trained.checkpoints, sufficiency(trained.checkpoints)
         self.stopped_, self.steps_ = trained.stopped, tuple((step.name, store.seconds(step)) for step in trained.done)
         say("testing on rows that nothing has seen", (len(steps) + 1) / (len(steps) + 2))
-        asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
+        asked = Requirement(self.min_fairness, self.min_ratio, float(self.confidence))
         found = conclude(problem, trained, asked, stacking, margin=float(self.margin))
         self._keep(found)
         rows = features.training.matrix[:PROXY_ROWS]

@@ -16,7 +16,7 @@ from fairfrontier.search._table import Columns, read_columns
 
 
 @dataclass(frozen=True, eq=False)
-class SearchProblem:
+class Problem:
     """The checked input of a search.
 
     Attributes
@@ -59,7 +59,7 @@ class SearchProblem:
 
 def prepare(
     X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any], *, threshold: float
-) -> SearchProblem:
+) -> Problem:
     """Check the input of a search, split its rows, and write down the plan.
 
     Parameters
@@ -104,7 +104,7 @@ def prepare(
         settings=settings,
         version=__version__,
     )
-    return SearchProblem(columns, label, classes, attributes, sensitive, decided, parts, plan)
+    return Problem(columns, label, classes, attributes, sensitive, decided, parts, plan)
 
 
 def baseline_decisions(baseline: Any, classes: tuple[Any, Any], threshold: float) -> NDArray[np.bool_]:

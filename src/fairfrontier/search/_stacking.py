@@ -57,7 +57,7 @@ class Combinations:
 
 
 @dataclass(frozen=True, eq=False)
-class SearchRequirement:
+class Requirement:
     """What a user requires, and what became of it.
 
     Attributes
@@ -117,8 +117,8 @@ def combine(stack: FairStacksClassifier, names: Sequence[str]) -> Combinations:
 
 
 def require(
-    stack: FairStacksClassifier, requirement: SearchRequirement, calibration: EvaluationRows, names: Sequence[str]
-) -> tuple[SearchRequirement, FairStacksClassifier | None]:
+    stack: FairStacksClassifier, requirement: Requirement, calibration: EvaluationRows, names: Sequence[str]
+) -> tuple[Requirement, FairStacksClassifier | None]:
     """Return the stack that meets a requirement, with a promise where the calibration rows allow one."""
     if not requirement.asked:
         return requirement, None
@@ -133,13 +133,13 @@ def require(
         try:
             chosen = stack.select(**asked)
         except InfeasibleError as other:
-            return SearchRequirement(*_asked(requirement), None, str(other)), None
+            return Requirement(*_asked(requirement), None, str(other)), None
     if chosen.selection_ is not None and chosen.selection_.kind == "constant":
         problem = problem or "only the same decision for everyone is fair enough."
-    return SearchRequirement(*_asked(requirement), chosen.selection_, problem), chosen
+    return Requirement(*_asked(requirement), chosen.selection_, problem), chosen
 
 
-def _asked(requirement: SearchRequirement) -> tuple[float | None, float | None, float]:
+def _asked(requirement: Requirement) -> tuple[float | None, float | None, float]:
     return requirement.min_fairness, requirement.min_ratio, requirement.confidence
 
 

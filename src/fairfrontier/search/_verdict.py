@@ -121,7 +121,7 @@ def count(
 
 
 @dataclass(frozen=True, eq=False)
-class BaselineComparison:
+class Comparison:
     """Differences to the baseline, one per candidate, with standard errors.
 
     Attributes
@@ -188,7 +188,7 @@ def largest_pair(counts: Counts) -> tuple[int, int]:
     return (int(first), int(second)) if rates[first] >= rates[second] else (int(second), int(first))
 
 
-def compare(counts: Counts, pair: tuple[int, int]) -> BaselineComparison:
+def compare(counts: Counts, pair: tuple[int, int]) -> Comparison:
     """Compare each candidate with the baseline.
 
     Parameters
@@ -206,7 +206,7 @@ def compare(counts: Counts, pair: tuple[int, int]) -> BaselineComparison:
     error = np.sqrt((change.sum(axis=0) + 1.0) / n - difference**2) / np.sqrt(n)
     pairs = [(int(i), int(j)) for i, j in counts.sets.pairs()]
     found = [_gap_difference(counts, pair, other) for i, j in pairs for other in ((i, j), (j, i))]
-    return BaselineComparison(
+    return Comparison(
         difference, error, np.array([one for one, _ in found]), np.array([one for _, one in found]), int(n)
     )
 
@@ -250,12 +250,12 @@ def _linked(rates: FloatArray, sets: RowSets, size: FloatArray) -> tuple[FloatAr
     return np.log(some), 1.0 / some
 
 
-def sequence(comparison: BaselineComparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
+def sequence(comparison: Comparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
     """Return the order in which candidates are tested, from rows that the tests do not use.
 
     Parameters
     ----------
-    comparison : BaselineComparison
+    comparison : Comparison
         On other rows.
     margin, level : float
         Of the tests.
@@ -271,14 +271,14 @@ def sequence(comparison: BaselineComparison, margin: float, level: float, n_rows
     return order.astype(np.intp)
 
 
-def primary(comparison: BaselineComparison, margin: float, level: float, n_rows: int) -> int:
+def primary(comparison: Comparison, margin: float, level: float, n_rows: int) -> int:
     """Return the candidate with the largest gain among those that will probably pass; else the likeliest to pass."""
     power = comparison.power(margin, level, n_rows)
     likely = power >= _POWER
     return int(np.argmax(np.where(likely, comparison.gain, -np.inf))) if likely.any() else int(np.argmax(power))
 
 
-def verdicts(comparison: BaselineComparison, order: IntArray, margin: float, level: float) -> list[str]:
+def verdicts(comparison: Comparison, order: IntArray, margin: float, level: float) -> list[str]:
     """Return the verdict on each candidate: alternative, not, or cannot tell.
 
     Candidates are tested in `order` until one fails. That a candidate is none is said with the same confidence for all
@@ -306,7 +306,7 @@ class Tested:
         The candidate that was chosen on the calibration rows.
     order : ndarray of shape (k,)
         The order of the tests.
-    comparison : BaselineComparison
+    comparison : Comparison
         On the report rows.
     verdicts : list of str
         One per candidate.
@@ -315,7 +315,7 @@ class Tested:
     pair: tuple[int, int]
     chosen: int
     order: IntArray
-    comparison: BaselineComparison
+    comparison: Comparison
     verdicts: list[str]
 
 
