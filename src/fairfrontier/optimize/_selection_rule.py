@@ -109,7 +109,7 @@ class SelectionRule:
         if sweep.refitted is not None:
             # Of rows that were fitted to, a difference within the error says nothing; beyond it, the stack of all rows
             # is another than those of the folds, and both must be fair.
-            apart = _smooth_rates(sweep.refitted) - self.rates[0]
+            apart = sweep.refitted.rates[:-1] - self.rates[0]
             beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
             self.rates = (self.rates[0], self.rates[0] + beyond)
         # As they are seen, for tests that must not lean on what is expected.
@@ -119,7 +119,7 @@ class SelectionRule:
         self.accuracy = isotonic_regression(points.accuracy[:-1], increasing=False)
         self.constant_accuracy = float(points.accuracy[-1])
         self.constant_rates = points.rates[-1]
-        self.jumps = _jumps(points, size)
+        self.jumps = np.logical_or.reduce([_jumps(one, size) for one in (points, sweep.refitted) if one is not None])
         sampler = qmc.Sobol(len(size), scramble=True, seed=0)
         self._deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
 
