@@ -130,7 +130,7 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import run_audit
     from fairfrontier._cli.options import AuditOptions, check_form, parse_delimiter
-    from fairfrontier.report._files import output_names, write_results
+    from fairfrontier.report._outputs import output_names, write_results
 
     ll144 = check_form(form, label=label, sample_weight=sample_weight)
     differences = baseline is not None and accuracy == "accuracy" and label is not None
@@ -408,7 +408,7 @@ def demo(
     check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
-    from fairfrontier.report._files import write_results
+    from fairfrontier.report._outputs import write_results
 
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()

@@ -23,7 +23,7 @@ from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._tables import read_table
+from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._prepare import as_text, in_bands

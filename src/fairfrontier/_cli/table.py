@@ -13,8 +13,8 @@ from fairfrontier._cli.options import AuditOptions, parse_bands, parse_threshold
 from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._files import gathered
+from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.chunks._tables import TableFile, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._prepare import (
     NO_ROW,
