@@ -216,7 +216,8 @@ def _check_survey(survey: Survey, options: AuditOptions) -> None:
                 "put them into bands first, such as ages into 'under 40' and '40 or more'"
             )
         if len(groups) < 2:
-            raise GroupError(f"--sensitive {name!r} must have at least two groups; got only {next(iter(groups))!r}")
+            got = f"only {next(iter(groups))!r}" if groups else "none"
+            raise GroupError(f"--sensitive {name!r} must have at least two groups; got {got}")
     if options.sensitive_mode == "intersectional" and len(survey.combinations) > MAX_GROUPS:
         raise GroupError(
             f"--sensitive-mode intersectional must make at most {MAX_GROUPS} groups; got {len(survey.combinations)}: "
