@@ -203,6 +203,8 @@ def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, hal
     chosen = dealt.map(KeepParts(half, half + 1))
     if len(models) < len(dealt.names):
         chosen = chosen.map(lambda rows: rows.with_scores(rows.scores[:, models], names), names)
+    if in_memory:  # once, and not in every pass of the tuning
+        chosen = chosen.map(lambda rows: rows.with_scores(rows.scores.astype(np.float64, copy=False), names), names)
     folded = deal(held(chosen, in_memory), _FOLDS, settings, seed=1)
     scales = "cv" if len(models) <= _MANY else None
     stack = new_stack(settings, names, n_points=TRIAL_POINTS, family_scales=scales)
