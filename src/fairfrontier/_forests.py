@@ -4,9 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble._bagging import BaseBagging
-from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
-from sklearn.tree import BaseDecisionTree
 from sklearn.utils.validation import validate_data
 
 from fairfrontier._columns import FloatArray
@@ -17,6 +14,11 @@ _LEAST_UNSEEN = 3
 
 def is_forest(model: Any) -> bool:
     """Tell whether a model is scikit-learn's random forest, its extremely random kind, or a bag of decision trees."""
+    # Not at the top: a stack of scores, such as that of an audit, has no use for scikit-learn's ensembles.
+    from sklearn.ensemble._bagging import BaseBagging
+    from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
+    from sklearn.tree import BaseDecisionTree
+
     if isinstance(model, BaseBagging):
         return model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
     return isinstance(model, ForestClassifier | ForestRegressor)
