@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from tools import search_study
 
+from fairfrontier.search._counts import count
 from fairfrontier.search._growth import Checkpoint, sufficiency
 from fairfrontier.search._result import judge
-from fairfrontier.search._verdict import Comparison, compare, count, largest_pair, primary, sequence, verdicts
+from fairfrontier.search._verdict import Comparison, compare, largest_pair, primary, sequence, verdicts
 
 
 def rows(n=3000, k=4, groups=2, seed=0):
@@ -102,7 +103,9 @@ class TestComparison:
 def comparison(accuracy, gain, error=0.01, n_rows=1000):
     accuracy, gain = np.asarray(accuracy, dtype=float), np.asarray(gain, dtype=float)
     errors = np.full(len(accuracy), error)
-    return Comparison(accuracy, errors, np.stack([gain, gain + 1.0]), np.stack([errors, errors]), n_rows)
+    both, none = np.stack([errors, errors]), np.zeros((2, len(accuracy)))
+    changed = n_rows * (n_rows * error**2 + accuracy**2)
+    return Comparison(accuracy, errors, np.stack([gain, gain + 1.0]), both, none, none, changed, n_rows)
 
 
 class TestSequence:

@@ -12,8 +12,9 @@ import argparse
 import numpy as np
 
 from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.search._counts import Counts
 from fairfrontier.search._plan import PARTS, SHARES
-from fairfrontier.search._verdict import ALTERNATIVE, Counts, examine
+from fairfrontier.search._verdict import ALTERNATIVE, examine
 
 MARGIN, CONFIDENCE = 0.005, 0.95
 # Cells (y, group): share of the rows, and how often the baseline decides positively; much as Adult.

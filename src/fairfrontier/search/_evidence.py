@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fairfrontier._disk import write_atomically
 from fairfrontier.exceptions import DataFileError
+from fairfrontier.search._counts import Counts, count
 from fairfrontier.search._result import Judgement, judge
-from fairfrontier.search._verdict import Counts, count
 
 _PARTS = ("calibrate", "report")
 
@@ -35,7 +35,7 @@ class Evidence:
     decisions : dict of str to ndarray of shape (n, k), bool
         The candidates' decisions in each part.
     settings : dict
-        Measure, margin, confidence, and whether a requirement was asked for and promised.
+        Measure, margin, confidence, whether a requirement was asked for and promised, and the share of report rows.
     """
 
     plan: str
@@ -67,6 +67,7 @@ class Evidence:
             confidence=self.settings["confidence"],
             required=self.settings["required"],
             promised=self.settings["promised"] or not self.settings["asked"],
+            report_share=self.settings["report_share"],
         )
 
     def save(self, path: Path) -> None:

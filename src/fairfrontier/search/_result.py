@@ -6,16 +6,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.search._plan import PARTS, SHARES
+from fairfrontier.search._counts import Counts
 from fairfrontier.search._verdict import (
     ALTERNATIVE,
     CANNOT_TELL,
     NONE,
     NOT,
-    Counts,
     Tested,
     examine,
 )
@@ -95,6 +93,7 @@ def judge(
     confidence: float,
     required: int | None = None,
     promised: bool = True,
+    report_share: float = 1.0,
 ) -> Judgement:
     """Choose on the calibration rows, then test on the report rows.
 
@@ -110,13 +109,15 @@ def judge(
         The candidate that meets the user's requirement: only it can then be the search's alternative.
     promised : bool
         Whether the requirement was promised; if not, it cannot be told.
+    report_share : float
+        The report rows as a share of all rows.
     """
     tested = examine(calibrate, report, margin=margin, confidence=confidence, required=required)
     pair = tested.pair
     return Judgement(
         _overall(tested.verdicts, tested.chosen, required, promised),
         tested.chosen,
-        tuple(_candidates(names, report, tested, margin, 1.0 - confidence)),
+        tuple(_candidates(names, report, tested, margin, 1.0 - confidence, report_share)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
         {**_figures(report.base_rates()[None], report)[0], "accuracy": report.base_accuracy()},
     )
@@ -141,14 +142,16 @@ def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
     return [{"fairness": float(one), "ratio": float(ratio)} for one, ratio in zip(fair, lowest, strict=True)]
 
 
-def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float) -> list[Candidate]:
+def _candidates(
+    names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float, share: float
+) -> list[Candidate]:
     found, order, each = tested.comparison, tested.order, tested.verdicts
     figures, accuracy = _figures(report.rates(), report), report.accuracy()
-    z, p, gain = ndtri(1.0 - level), found.p_values(margin), found.gain
+    p, gain = found.p_values(margin), found.gain
+    accuracy_low, accuracy_high = found.accuracy_limits(level)
     gain_low, gain_high = found.limits(level)
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(1, len(order) + 1)
-    share = SHARES[PARTS.index("report")]
     made = []
     for i, (name, rows) in enumerate(zip(names, found.rows_needed(margin, level), strict=True)):
         made.append(
@@ -158,8 +161,8 @@ def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: fl
                 **figures[i],
                 accuracy=float(accuracy[i]),
                 accuracy_difference=float(found.accuracy[i]),
-                accuracy_low=float(found.accuracy[i] - z * found.accuracy_error[i]),
-                accuracy_high=float(found.accuracy[i] + z * found.accuracy_error[i]),
+                accuracy_low=float(accuracy_low[i]),
+                accuracy_high=float(accuracy_high[i]),
                 gain=float(gain[i]),
                 gain_low=float(gain_low[i]),
                 gain_high=float(gain_high[i]),
