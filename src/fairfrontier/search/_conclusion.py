@@ -1,7 +1,7 @@
 """The end of a search: candidates, the evidence about them, and the model that is handed over."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from fairfrontier.search._stacking import (
     EvaluationRows,
     Requirement,
     combine,
+    cushion_for,
     fit_stack,
     require,
     with_required,
@@ -70,7 +71,10 @@ def conclude(
     margin : float
         Of accuracy.
     """
-    requirement, stack = require(trained.stack, asked, trained.parts["calibrate"], trained.names)
+    rows = trained.parts["stack"]
+    options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
+    known = count(rows.y, rows.sensitive, rows.y, rows.y[:, None], **options)
+    requirement, stack = require(trained.stack, asked, cushion_for(known, asked, problem.plan.rows["report"]))
     combinations = with_required(combine(trained.stack, trained.names), stack)
     parts = {part: trained.parts[part] for part in ("calibrate", "report")}
     # A model that decides alike for everyone is no alternative to one that decides.
@@ -100,16 +104,17 @@ def conclude(
             "sensitive_mode": stacking["sensitive_mode"],
             "margin": margin,
             "confidence": asked.confidence,
-            "asked": asked.asked,
+            "min_fairness": asked.min_fairness,
+            "min_ratio": asked.min_ratio,
             "required": names.index(REQUIRED) if REQUIRED in names else None,
-            "promised": requirement.promised is not None,
+            "possible": not requirement.problem,
             "report_share": problem.plan.rows["report"] / len(problem.y),
         },
     )
     return Conclusion(combinations, evidence, requirement, baseline_name)
 
 
-def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_], confidence: float) -> Conclusion:
+def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_]) -> Conclusion:
     """Return what two cross-fitted searches conclude together: about a rule that uses each of the models half the time.
 
     Parameters
@@ -118,12 +123,10 @@ def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_], confidence:
         One per model, each tested on the rows that the other learned from.
     of_second : ndarray of shape (n,), bool
         Which of the calibration rows, the same ones for both, the second model decides.
-    confidence : float
-        Of the verdict; that of the two promises must be higher.
     """
     one, other = found
     names = tuple(name for name in one.evidence.names if name in other.evidence.names)
-    requirement = replace(one.requirement if one.requirement.problem else other.requirement, confidence=confidence)
+    requirement = one.requirement if one.requirement.problem else other.requirement
 
     def joined(of: Callable[[Conclusion], Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
         (first, second) = (of(each) for each in found)
@@ -150,12 +153,12 @@ def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_], confidence:
         decisions=joined(decisions),
         settings={
             **one.evidence.settings,
-            "confidence": confidence,
             "required": names.index(REQUIRED) if REQUIRED in names else None,
-            "promised": requirement.promised is not None,
+            "possible": not requirement.problem,
         },
     )
-    return Conclusion(one.combinations, evidence, requirement, one.baseline_name)
+    both = (one.combinations, other.combinations)
+    return Conclusion(one.combinations, evidence, requirement, one.baseline_name, both)
 
 
 def stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[dict[str, float]]:

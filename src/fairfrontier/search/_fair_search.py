@@ -2,7 +2,7 @@
 
 import time as clock
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -261,7 +261,10 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.candidates_: tuple[Candidate, ...] = judged.candidates
         self.verdict_, self.chosen_ = judged.verdict, judged.candidates[judged.chosen]
         self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
-        self.promised_ = found.requirement.promised
+        self.promised_ = judged.promised
+        if found.requirement.asked and judged.promised is None and not found.requirement.problem:
+            problem = f"what is required cannot be promised: {found.evidence.n_report:,} rows do not show it."
+            self.requirement_ = replace(found.requirement, problem=problem)
 
     def _checked_settings(self, n_rows: int) -> dict[str, Any]:
         """Return what the plan says about the search."""

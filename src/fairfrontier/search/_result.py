@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
+from fairfrontier.optimize._guarantee import certified
 from fairfrontier.search._counts import Counts
 from fairfrontier.search._verdict import (
     ALTERNATIVE,
@@ -75,6 +76,8 @@ class Judgement:
         The row sets with the baseline's largest gap, by which gains are measured.
     baseline : dict
         Fairness, ratio and accuracy of the baseline on the report rows.
+    promised : dict or None
+        What is required and shown on the report rows, with the confidence; None: nothing is.
     """
 
     verdict: str
@@ -82,6 +85,7 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     pair: tuple[str, str]
     baseline: dict[str, float]
+    promised: dict[str, float] | None
 
 
 def judge(
@@ -92,7 +96,9 @@ def judge(
     margin: float,
     confidence: float,
     required: int | None = None,
-    promised: bool = True,
+    possible: bool = True,
+    min_fairness: float | None = None,
+    min_ratio: float | None = None,
     report_share: float = 1.0,
 ) -> Judgement:
     """Choose on the calibration rows, then test on the report rows.
@@ -107,20 +113,34 @@ def judge(
         Of the verdict.
     required : int, optional
         The candidate that meets the user's requirement: only it can then be the search's alternative.
-    promised : bool
-        Whether the requirement was promised; if not, it cannot be told.
+    possible : bool
+        Whether the required candidate is more than the same decision for everyone.
+    min_fairness, min_ratio : float, optional
+        What is required. It is promised if an exact test on the report rows shows it.
     report_share : float
         The report rows as a share of all rows.
     """
     tested = examine(calibrate, report, margin=margin, confidence=confidence, required=required)
     pair = tested.pair
+    asked = {"fairness": min_fairness, "ratio": min_ratio}
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    kept = bool(wanted) and required is not None and possible and _shown(report.of([required]), wanted, confidence)
     return Judgement(
-        _overall(tested.verdicts, tested.chosen, required, promised),
+        _overall(tested.verdicts, tested.chosen, required, kept or not wanted),
         tested.chosen,
         tuple(_candidates(names, report, tested, margin, 1.0 - confidence, report_share)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
         {**_figures(report.base_rates()[None], report)[0], "accuracy": report.base_accuracy()},
+        {**wanted, "confidence": confidence} if kept else None,
     )
+
+
+def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
+    """Tell whether one candidate is shown to meet a requirement."""
+    asked: dict[str, Any] = {f"min_{name}": value for name, value in wanted.items()}
+    positives = counts.membership @ counts.chosen
+    found = certified(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
+    return bool(found.certified[0])
 
 
 def _overall(each: list[str], chosen: int, required: int | None, promised: bool) -> str:

@@ -2,7 +2,7 @@
 
 import time as clock
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -108,13 +108,10 @@ def conclude_runs(runs: Sequence[Run], asked: Requirement, stacking: dict[str, A
     """Choose and test the candidates of one run, or of two together."""
     if len(runs) == 1:
         return conclude(runs[0].problem, runs[0].trained, asked, stacking, margin=margin)
-    # Both promises must hold, so that each is made with half the risk.
-    stricter = replace(asked, confidence=1.0 - (1.0 - asked.confidence) / 2.0)
-    found = [conclude(run.problem, run.trained, stricter, stacking, margin=margin) for run in runs]
+    found = [conclude(run.problem, run.trained, asked, stacking, margin=margin) for run in runs]
     parts = runs[0].problem.parts
     calibrate = parts[parts != PARTS.index("train")] == PARTS.index("calibrate")
-    merged = merge(found, of_partner(runs[0].features.others[calibrate]), asked.confidence)
-    return replace(merged, counterparts=tuple(one.combinations for one in found))
+    return merge(found, of_partner(runs[0].features.others[calibrate]))
 
 
 def model_of(
