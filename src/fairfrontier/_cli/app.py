@@ -343,7 +343,7 @@ def search(
         step_bar,
     )
     from fairfrontier.exceptions import InvalidInputError
-    from fairfrontier.report._files import find_browser
+    from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
 
     check_output(out, ("summary.json",), force=force)

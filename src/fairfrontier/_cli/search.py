@@ -26,7 +26,7 @@ from fairfrontier._validation import one_of
 from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._dossier import render_dossier
-from fairfrontier.report._files import print_page
+from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
