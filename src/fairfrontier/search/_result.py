@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.optimize._promise import certified
+from fairfrontier.optimize._promise import promised_candidates
 from fairfrontier.search._counts import Counts
 from fairfrontier.search._verdict import (
     ALTERNATIVE,
@@ -139,8 +139,8 @@ def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
     """Tell whether one candidate is shown to meet a requirement."""
     asked: dict[str, Any] = {f"min_{name}": value for name, value in wanted.items()}
     positives = counts.membership @ counts.chosen
-    found = certified(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
-    return bool(found.certified[0])
+    found = promised_candidates(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
+    return bool(found.promised[0])
 
 
 def _overall(each: list[str], chosen: int, required: int | None, promised: bool) -> str:
