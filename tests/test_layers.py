@@ -18,7 +18,7 @@ BASE = (
     "_extras",
     "_forests",
     "_groups",
-    "_html",
+    "_notebook",
     "_processes",
     "_rows",
     "_scores",

@@ -84,7 +84,7 @@ def _log(rates: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RateComparison:
     """How two rates are compared.
 
     Attributes
@@ -103,9 +103,9 @@ class Comparison:
 
 
 COMPARISONS = {
-    "difference": Comparison(_difference, np.asarray, multiplied=False),
-    "ratio": Comparison(_ratio, _log, multiplied=True),
-    "odds": Comparison(_odds, lambda rates: _log(rates) - _log(1.0 - rates), multiplied=True),
+    "difference": RateComparison(_difference, np.asarray, multiplied=False),
+    "ratio": RateComparison(_ratio, _log, multiplied=True),
+    "odds": RateComparison(_odds, lambda rates: _log(rates) - _log(1.0 - rates), multiplied=True),
 }
 
 
