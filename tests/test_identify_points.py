@@ -333,11 +333,12 @@ class TestRegression:
         assert found[0].low == pytest.approx(found[1].low, abs=1e-9)
         assert found[0].high == pytest.approx(found[1].high, abs=1e-9)
 
-    def test_a_target_of_one_value_has_no_unit(self):
+    @pytest.mark.parametrize("value", [0.0, 2.0])
+    def test_a_target_of_one_value_has_no_unit(self, value):
         with pytest.raises(
             ff.exceptions.InvalidInputError, match="y_true must have at least two values: fairness of a regression"
         ):
-            ff.tradeoff_points([2.0] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
+            ff.tradeoff_points([value] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
 
     @pytest.mark.parametrize("value", [0.0, 2.0])
     def test_a_target_of_one_value_has_no_r2(self, value):
