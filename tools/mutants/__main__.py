@@ -23,23 +23,21 @@ PACKAGE = Path("src/fairfrontier")
 PARTS = {
     "metrics": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "metrics").glob("_[a-z]*.py")),
-        ("metrics", "measures", "many_groups", "utilities", "probable_groups", "identify_points", "sensitivity",
-         "silent_errors", "chunks", "robustness", "bad_input"),
+        ("metrics", "measures", "many_groups", "utilities", "probable_groups", "identify_points", "silent_errors"),
     ),
     "identify": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "identify").glob("_[a-z]*.py")),
-        ("identify_points", "identify_frontier", "identify_display", "measures", "many_groups", "sensitivity",
-         "probable_groups", "metrics", "bad_input"),
+        ("identify_points", "identify_frontier", "identify_display", "measures", "probable_groups", "metrics"),
     ),
     "ridge path": (
         [PACKAGE / "optimize/_ridge_path.py"],
-        ("optimize_path", "many_groups", "optimize_fairstacks", "invariance", "optimize_units", "optimize_theory"),
+        ("optimize_path", "many_groups", "optimize_units", "optimize_theory"),
     ),
     "selection": (
         [PACKAGE / f"optimize/_{name}.py" for name in ("selection_rule", "selection", "promise")],
-        ("optimize_selection", "promise", "optimize_tuning", "mixture", "measures"),
+        ("optimize_selection", "promise", "mixture"),
     ),
-}  # fmt: skip
+}
 # Why a survivor is the same program for whoever uses it, by the keys of the records.
 SAME = Path(__file__).with_name("same.json")
 # Seconds of tests for one mutant, the quickest first: what all tests reach, few of them judge.
