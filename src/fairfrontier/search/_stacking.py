@@ -62,7 +62,7 @@ class Combinations:
 
 
 @dataclass(frozen=True, eq=False)
-class Requirement:
+class SearchRequirement:
     """What a user requires, and what became of it.
 
     Attributes
@@ -122,8 +122,8 @@ def combine(stack: FairStacksClassifier, names: Sequence[str]) -> Combinations:
 
 
 def require(
-    stack: FairStacksClassifier, requirement: Requirement, cushion: float
-) -> tuple[Requirement, FairStacksClassifier | None]:
+    stack: FairStacksClassifier, requirement: SearchRequirement, cushion: float
+) -> tuple[SearchRequirement, FairStacksClassifier | None]:
     """Return the stack that probably meets a requirement by a cushion, or by as much of it as can be had."""
     if not requirement.asked:
         return requirement, None
@@ -142,14 +142,14 @@ def require(
     return replace(requirement, selection=found.selection_, problem=same), found
 
 
-def cushion_for(counts: Counts, requirement: Requirement, n_report: int) -> float:
+def cushion_for(counts: Counts, requirement: SearchRequirement, n_report: int) -> float:
     """Return by how much a stack should be fairer than required so that this is probably shown on `n_report` rows.
 
     Parameters
     ----------
     counts : Counts
         Of the stacking rows, from which a stack's fairness is estimated; the baseline stands for the stack.
-    requirement : Requirement
+    requirement : SearchRequirement
         What is to be shown.
     n_report : int
         Rows of the test.
