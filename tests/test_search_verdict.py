@@ -5,8 +5,8 @@ import pytest
 from tools import search_study
 
 from fairfrontier.search._counts import count
-from fairfrontier.search._growth import Checkpoint, sufficiency
 from fairfrontier.search._result import search_verdict
+from fairfrontier.search._sufficiency import Checkpoint, sufficiency
 from fairfrontier.search._verdict import BaselineComparison, compare, largest_pair, primary, sequence, verdicts
 
 

@@ -80,15 +80,21 @@ Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fairfrontier {__version__}")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True)
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    if version:
-        typer.echo(f"fairfrontier {__version__}")
-    elif context.invoked_subcommand is None:
+    if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from fairfrontier._validation import FloatArray
 from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.search._encoding import TableEncoding
-from fairfrontier.search._growth import Checkpoint, sufficiency
 from fairfrontier.search._plan import PARTS
 from fairfrontier.search._problem import SearchProblem
 from fairfrontier.search._stacking import EvaluationRows, cross_validated_fauc, fit_stack
 from fairfrontier.search._steps import Step, Training, column_names, estimate, train
 from fairfrontier.search._store import StepResult, StepStore
+from fairfrontier.search._sufficiency import Checkpoint, sufficiency
 
 # A search takes no fewer steps: the stack needs accurate models and models of the attribute.
 LEAST_STEPS = 3
