@@ -24,10 +24,10 @@ from fairfrontier.search._conclusion import Conclusion, stability
 from fairfrontier.search._growth import sufficiency
 from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
 from fairfrontier.search._problem import prepare
+from fairfrontier.search._requirement import Requirement
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._stacking import Requirement
 from fairfrontier.search._training import LEAST_STEPS
 
 # Fewer rows are trained on with one thread.
