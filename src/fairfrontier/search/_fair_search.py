@@ -23,10 +23,10 @@ from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._conclusion import Conclusion, stability
 from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
 from fairfrontier.search._problem import prepare
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._stacking import SearchRequirement
 from fairfrontier.search._sufficiency import sufficiency
 from fairfrontier.search._training import LEAST_STEPS
 
@@ -255,14 +255,14 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
-        verdict = found.evidence.verdict()
+        judged = found.evidence.verdict()
         self.evidence_, self.requirement_ = found.evidence, found.requirement
         self.baseline_name_ = found.baseline_name
-        self.candidates_: tuple[Candidate, ...] = verdict.candidates
-        self.verdict_, self.chosen_ = verdict.verdict, verdict.candidates[verdict.chosen]
+        self.candidates_: tuple[Candidate, ...] = judged.candidates
+        self.verdict_, self.chosen_ = judged.verdict, judged.candidates[judged.chosen]
         self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
-        self.promised_ = verdict.promised
-        if found.requirement.asked and verdict.promised is None and not found.requirement.problem:
+        self.promised_ = judged.promised
+        if found.requirement.asked and judged.promised is None and not found.requirement.problem:
             problem = f"what is required cannot be promised: {found.evidence.n_report:,} rows do not show it."
             self.requirement_ = replace(found.requirement, problem=problem)
 

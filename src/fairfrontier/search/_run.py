@@ -13,7 +13,7 @@ from fairfrontier.search._conclusion import Conclusion, conclude, make_model, me
 from fairfrontier.search._model import SearchModel, of_partner
 from fairfrontier.search._plan import PARTS
 from fairfrontier.search._problem import SearchProblem
-from fairfrontier.search._stacking import SearchRequirement
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import TRAINING_SHARE, Features, Trained, encode, take_steps
