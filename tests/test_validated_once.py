@@ -176,6 +176,25 @@ def test_a_raw_input_is_validated_exactly_once(name, problem):
     assert tuple(seen[door] for door in DOORS) == expected
 
 
+def test_the_walk_of_a_fit_is_short(problem):
+    """Count the modules of ours whose functions run; what is only imported does not count."""
+    modules = set()
+
+    def note(frame, event, _):
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("fairfrontier") and frame.f_code.co_name != "<module>":
+            modules.add(name)
+
+    call, _ = CALLS["FairStacksClassifier.fit"]
+    call(problem)
+    sys.setprofile(note)
+    try:
+        call(problem)
+    finally:
+        sys.setprofile(None)
+    assert len(modules) <= 22, sorted(modules)
+
+
 # ------------------------------------------------------------------------------------------------------- commands
 
 N_PEOPLE = 600
