@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier._extras import require
@@ -120,8 +120,6 @@ _LARGEST_RATIO, _SMALL = 50, 2**22
 _DEEPEST = 300
 # Types that hold the secret of random draws.
 _SECRET = {"fairfrontier.Key", "fairfrontier.RandomizedMixture"}
-# What skops and numpy raise for a file that is none of theirs, or a crafted one.
-_DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Path:
@@ -252,7 +250,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     try:
         content, _ = _renamed(source.read_bytes(), _current_name)
         unknown = skops.get_untrusted_types(data=content)
-    except _DAMAGED as error:
+    except Exception as error:  # of a damaged or crafted file zipfile, zlib, json and skops raise a dozen types
         raise _unreadable(source, error) from error
     refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
     if refused:
@@ -262,7 +260,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
         )
     try:
         return skops.loads(content, trusted=unknown)
-    except _DAMAGED as error:
+    except Exception as error:  # of a crafted file, also what the constructors of its types raise
         raise _unreadable(source, error) from error
 
 

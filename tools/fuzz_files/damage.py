@@ -116,7 +116,7 @@ def odd_types(content: bytes, rng: np.random.Generator) -> bytes:
         lambda: pa.array([{"a": int(one)} for one in numbers]),
         lambda: pa.nulls(n),
         lambda: pa.array([None if one else 0.5 for one in numbers]),
-        lambda: pa.array(numbers).cast(pa.decimal128(5, 2)),
+        lambda: pa.array(numbers).cast(pa.decimal128(25, 2)),
         lambda: pa.array(numbers.astype("datetime64[s]")),
         lambda: pa.array(numbers.astype("timedelta64[ms]")),
         lambda: pa.array(numbers.astype(str)).dictionary_encode(),
@@ -182,7 +182,7 @@ def _packed(entries: dict[str, bytes], begun: bytes = b"") -> bytes:
 
 
 @cache
-def _bomb() -> bytes:
+def bomb() -> bytes:
     """Return an archive with many zeros."""
     return _packed({"zeros.npy": bytes(_BOMB)})
 
@@ -196,7 +196,7 @@ def edit_schema(content: bytes, rng: np.random.Generator) -> bytes:
     if kind == 0:
         entries["schema.json"] = b"[" * int(rng.integers(10, 10**5)) + b"]" * 10
     elif kind == 1:
-        return _packed(entries, _bomb())
+        return _packed(entries, bomb())
     else:
         schema = json.loads(entries["schema.json"])
         _change(schema, rng, kind)
