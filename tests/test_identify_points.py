@@ -339,6 +339,18 @@ class TestRegression:
         ):
             ff.tradeoff_points([2.0] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
 
+    @pytest.mark.parametrize("value", [0.0, 2.0])
+    def test_a_target_of_one_value_has_no_r2(self, value):
+        options = {"sensitive_features": list("aabb"), "fairness": "mean_difference", "accuracy": "r2"}
+        with pytest.raises(ff.exceptions.InvalidInputError, match="one value only; use 'exp_mse'"):
+            ff.tradeoff_points([value] * 4, [1.0, 2.0, 3.0, 4.0], **options)
+
+    def test_the_constant_model_predicts_the_weighted_mean(self):
+        y, weight = np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 3.0, 2.0, 1.0])
+        options = {"sensitive_features": list("aabb"), "fairness": "mean_difference", "accuracy": "r2"}
+        points = ff.tradeoff_points(y, y, sample_weight=weight, **options)
+        np.testing.assert_allclose(points.rates[-1], np.average(y, weights=weight), rtol=1e-14)
+
     def test_a_gap_above_one_has_fairness_zero(self):
         y = np.array([1.0, 2.0, 3.0, 4.0])
         points = ff.tradeoff_points(y, y, sensitive_features=list("aabb"), accuracy="exp_mse")

@@ -18,7 +18,7 @@ BASE = (
     "_extras",
     "_forests",
     "_groups",
-    "_html",
+    "_notebook",
     "_rows",
     "_scores",
     "_validation",

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
 from fairfrontier.optimize import solve_stack
+from fairfrontier.optimize._folds import assign_folds, train_test
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, evidence_scales, paper_penalties
-from fairfrontier.optimize._statistics import assign_folds, train_test
 from fairfrontier.optimize._tuning import RAY, place, tune
 from fairfrontier.quantify import StepWeight
 

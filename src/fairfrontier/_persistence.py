@@ -19,7 +19,7 @@ from fairfrontier.exceptions import InvalidInputError
 # classes whose loading cannot run anything but their own code.
 _MODULES = {
     "AdversarialDebiasing": "learners._adversarial",
-    "AnyTwoLabels": "learners._members",
+    "AnyTwoLabels": "learners._zoo",
     "BoosterCore": "learners._fagtb",
     "ColumnCode": "search._encoding",
     "FAGTB": "learners._fagtb",
@@ -43,8 +43,8 @@ _MODULES = {
     "Mixture": "learners._reductions",
     "MixtureCore": "learners._reductions",
     "ModelsCore": "learners._cost_sensitive",
-    "NeighborsClassifier": "learners._members",
-    "NeighborsRegressor": "learners._members",
+    "NeighborsClassifier": "learners._zoo",
+    "NeighborsRegressor": "learners._zoo",
     "NetCore": "learners._adversarial",
     "PatchTree": "learners._trees",
     "PlugInRule": "learners._plug_in",

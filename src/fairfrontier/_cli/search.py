@@ -23,15 +23,17 @@ from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._csv import to_csv
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._tables import read_table
+from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._dossier import render_dossier
+from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._verify import file_hash
 
 SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
+PDF = "dossier.pdf"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
 _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DATASETS = ("adult", "bank", "compas", "default")
@@ -208,7 +210,7 @@ def _attribute(bunch: Any, attribute: str) -> Any:
     )
 
 
-def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str, Any]:
+def run_search(table: SearchTable, search: FairSearch, folder: Path, *, pdf: bool = False) -> dict[str, Any]:
     """Search, and write everything into a folder; return the summary.
 
     Parameters
@@ -219,6 +221,8 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
         How to search; its folder is `folder`.
     folder : Path
         For the results; the steps of a killed search in it are not taken again.
+    pdf : bool
+        Also print the dossier with the Chromium that is installed.
     """
     begun = time.monotonic()
     search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
@@ -237,7 +241,10 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
     rows = [[one[name] for name in header] for one in summary["candidates"]]
     (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
     (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
-    summary["files"] = {name: file_hash(folder / name) for name in SEARCH_OUTPUTS if name != "summary.json"}
+    if pdf:
+        print_page(folder / "dossier.html", folder / PDF)
+    written = [name for name in (*SEARCH_OUTPUTS, *([PDF] if pdf else [])) if name != "summary.json"]
+    summary["files"] = {name: file_hash(folder / name) for name in written}
     content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     scratch = folder / "summary.json.tmp"
     scratch.write_text(content + "\n", encoding="utf-8")
@@ -248,7 +255,7 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
 
 def start_anew(folder: Path) -> None:
     """Remove what an earlier search left in a folder."""
-    for name in SEARCH_OUTPUTS:
+    for name in (*SEARCH_OUTPUTS, PDF):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "steps", ignore_errors=True)
 

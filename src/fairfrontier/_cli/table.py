@@ -14,8 +14,8 @@ from fairfrontier._cli.options import AuditOptions, parse_bands, parse_threshold
 from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._files import gathered, single_precision
+from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.chunks._tables import TableFile, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._prepare import (
     NO_ROW,
@@ -227,7 +227,8 @@ def _check_survey(survey: Survey, options: AuditOptions) -> None:
                 "put them into bands first, such as ages into 'under 40' and '40 or more'"
             )
         if len(groups) < 2:
-            raise GroupError(f"--sensitive {name!r} must have at least two groups; got only {next(iter(groups))!r}")
+            got = f"only {next(iter(groups))!r}" if groups else "none"
+            raise GroupError(f"--sensitive {name!r} must have at least two groups; got {got}")
     if options.sensitive_mode == "intersectional" and len(survey.combinations) > MAX_GROUPS:
         raise GroupError(
             f"--sensitive-mode intersectional must make at most {MAX_GROUPS} groups; got {len(survey.combinations)}: "

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
+from fairfrontier.chunks._formats import TableFile, open_stream, open_table
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
-from fairfrontier.chunks._tables import TableFile, open_stream, open_table
 from fairfrontier.exceptions import DataFileError, FairFrontierError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"

@@ -1,7 +1,7 @@
 """Where chunks come from, and the one thing that is done with them: adding up what a function makes of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -104,6 +104,12 @@ class StreamedChunks(Chunks):
         other = StreamedChunks(self.names if names is None else names, self._open)
         other._steps, other.progress = (*self._steps, function), self.progress
         return other
+
+
+def is_dask(*values: Any) -> bool:
+    """Tell whether one of the values, or of the values of a dict, is a Dask collection."""
+    flat = [v for value in values for v in (value.values() if isinstance(value, Mapping) else (value,))]
+    return any(hasattr(type(value), "__dask_graph__") for value in flat)
 
 
 def whole(rows: Rows) -> StreamedChunks:

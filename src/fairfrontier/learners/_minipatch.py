@@ -85,6 +85,12 @@ class _Minipatch(BaseEstimator):
         family: TreeFamily = self.family_
         return family.predict_matrix(features(self, X, dtype=np.float32))
 
+    def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum (n,) of the trees' predictions times `weights` (n_estimators,), without their matrix."""
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.predict_weighted(features(self, X, dtype=np.float32), weights)
+
     def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
         """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""
         check_is_fitted(self, "family_")

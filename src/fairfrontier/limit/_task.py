@@ -21,7 +21,7 @@ _MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).compariso
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LimitTask:
     """Labels, row sets and weights.
 
     Attributes
@@ -71,7 +71,7 @@ class Task:
         return np.asarray(decision.T @ weighted / weighted.sum(axis=0))
 
 
-def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode: str, sample_weight: Any) -> Task:
+def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode: str, sample_weight: Any) -> LimitTask:
     """Return the validated rows; the parameters are those of `achievable_frontier`."""
     if not isinstance(fairness, str):
         raise InvalidInputError(
@@ -89,7 +89,7 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     in_cell = np.bincount(cells.codes, weights=weight, minlength=cells.n_cells).astype(np.float64)
     contrasts.rates(np.zeros((cells.n_cells, 1)), in_cell)  # raises if a row set is empty
-    return Task(
+    return LimitTask(
         contrasts.label[cells.codes].astype(np.float64),
         contrasts.membership[:, cells.codes].T.astype(np.float64),
         weight / weight.sum(),

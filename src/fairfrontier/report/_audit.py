@@ -21,8 +21,8 @@ from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import StepWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
-from fairfrontier.report._files import model_card, page, write_results
 from fairfrontier.report._intervals import differences, fauc_bounds
+from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,

@@ -88,12 +88,23 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
             f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives."
         )
+    seen = (
+        "each decided by a model that had not seen it,"
+        if summary["settings"]["cross_fit"]
+        else "which nothing had seen,"
+    )
     found.append(
         f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
-        f"rows; on the {rows['report']:,} report rows, which nothing had seen, they were tested one after the other "
-        "until one failed. So in large samples the probability of any false certificate is at most "
+        f"rows; on the {rows['report']:,} report rows, {seen} they were tested one after the other "
+        f"until one failed. So the probability of any false certificate is at most about "
         f"{1 - summary['settings']['confidence']:.3g}, however many candidates there were."
     )
+    if summary["settings"]["cross_fit"]:
+        found.append(
+            "Every candidate is two models: each learned from one half of the rows and was tested on the other. The "
+            "model that is handed over uses one of the two for each person, by a hash of the features, so that equal "
+            "people are decided equally and each of the two decides about half of them, as in the test."
+        )
     return found
 
 
@@ -103,7 +114,13 @@ def limits(summary: dict[str, Any]) -> list[str]:
         "The verdict is about people like those in the table and about this measure of fairness.",
         "The label is taken for the truth: nothing is said about labels that are themselves unjust.",
         "That no alternative was found is a statement about the candidates of this search.",
+        "The tests are approximations for many rows; their measured error rates are in the documentation.",
     ]
+    if summary["settings"]["cross_fit"]:
+        found.append(
+            "The search was cross-fitted: the errors of its two models, each on the rows of the other, are taken to be "
+            "independent, which is an approximation."
+        )
     if summary["baseline_name"] == "baseline":
         found.append(
             "If the baseline was fitted to rows of this table, its accuracy here is too high, and the comparison is "

@@ -13,8 +13,8 @@ from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.optimize._folds import hashed_folds
 from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.optimize._statistics import hashed_folds
 from fairfrontier.quantify._weights import PointWeight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name

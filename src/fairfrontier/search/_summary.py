@@ -22,7 +22,6 @@ def summarise_search(search: FairSearch) -> dict[str, Any]:
     about = search.requirement_
     found: dict[str, Any] = {
         **figures(search.evidence_, search.evidence_.judge()),
-        "promised": search.promised_,
         "requirement": {
             "min_fairness": about.min_fairness,
             "min_ratio": about.min_ratio,
@@ -69,6 +68,7 @@ def figures(evidence: Evidence, judged: Judgement) -> dict[str, Any]:
             "chosen": chosen.name,
             "delivered": {name: getattr(chosen, name) for name in ("fairness", "ratio", "accuracy")},
             "baseline": judged.baseline,
+            "promised": judged.promised,
             "pair": list(judged.pair),
             "n_candidates": len(judged.candidates),
             "candidates": [asdict(one) for one in judged.candidates],

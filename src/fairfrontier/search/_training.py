@@ -104,6 +104,8 @@ def take_steps(
     *,
     budget: float | None,
     say: Callable[[str, float], None],
+    may_stop: bool = True,
+    times: int = 1,
 ) -> Trained:
     """Take the steps one after the other; those in the store are not taken again.
 
@@ -121,12 +123,16 @@ def take_steps(
         Seconds for all steps; None: no limit.
     say : callable
         Is told what is done, and which share is.
+    may_stop : bool
+        Whether the steps end when more of them cannot help.
+    times : int
+        How often such steps are taken in all, for the estimate of time.
     """
     done: list[Step] = []
     checkpoints: list[Checkpoint] = []
     stopped, shape = "all steps done", features.training.matrix.shape
     stack: FairStacksClassifier | None = None
-    say(f"up to {len(steps)} steps, about {_LONGER * estimate(steps, *shape):.0f} seconds", 0.0)
+    say(f"up to {len(steps)} steps, about {times * _LONGER * estimate(steps, *shape):.0f} seconds", 0.0)
     try:
         for step in steps:
             spent = sum(store.seconds(one) for one in done)
@@ -143,7 +149,7 @@ def take_steps(
                 stack, looked = _look(done, problem, store, stacking)
                 checkpoints.append(looked)
                 found = sufficiency(checkpoints)
-                if found is not None and found.enough:
+                if may_stop and found is not None and found.enough:
                     stopped = "more search gains too little"
                     break
     except KeyboardInterrupt:
