@@ -23,7 +23,7 @@ from fairfrontier.limit._program import FairProgram, FairRule
 from fairfrontier.limit._task import LimitTask, checked_task
 from fairfrontier.limit._value import Values, critical_value, rule_values
 
-TRACKS = ("blind", "aware")
+TRACKS: tuple[Literal["blind"], Literal["aware"]] = ("blind", "aware")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
