@@ -23,7 +23,7 @@ from fairfrontier.limit._program import FairProgram, FairRule
 from fairfrontier.limit._rule_values import Values, critical_value, rule_values
 from fairfrontier.limit._task import LimitTask, checked_task
 
-TRACKS = ("blind", "aware")
+TRACKS: tuple[Literal["blind"], Literal["aware"]] = ("blind", "aware")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
