@@ -12,10 +12,10 @@ from pathlib import Path
 
 from fairfrontier._processes import prepare, wanted
 from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._measure import run_cell
 from fairfrontier.benchmark._methods import METHODS
 from fairfrontier.benchmark._own_learner import own_methods
 from fairfrontier.benchmark._records import BLIND, FAILED, IN_X, Cell, Record, RecordStore
+from fairfrontier.benchmark._run_cell import run_cell
 from fairfrontier.benchmark._run_settings import SETTINGS
 from fairfrontier.benchmark._tasks import DATASETS, TASKS, Task, task_of
 from fairfrontier.benchmark._user_table import UserTable

@@ -17,7 +17,7 @@ RATIO = "impact_ratio"
 
 
 # Differences of rates, and the one ratio whose best rule is known.
-_MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).comparison == "difference")}
+LIMIT_MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).comparison == "difference")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,10 +75,10 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
     """Return the validated rows; the parameters are those of `achievable_frontier`."""
     if not isinstance(fairness, str):
         raise InvalidInputError(
-            f"fairness must be one of {sorted(_MEASURES)}; got {type(fairness).__name__}: the achievable "
+            f"fairness must be one of {sorted(LIMIT_MEASURES)}; got {type(fairness).__name__}: the achievable "
             "frontier needs a measure by name, because it learns who belongs to which row set"
         )
-    validate.one_of(fairness, _MEASURES, parameter="fairness")
+    validate.one_of(fairness, LIMIT_MEASURES, parameter="fairness")
     differences = "demographic_parity" if fairness == RATIO else fairness
     if y is None:
         raise InvalidInputError("y must be given: one label per row; got None")

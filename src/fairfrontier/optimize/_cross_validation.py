@@ -24,7 +24,7 @@ from fairfrontier.optimize._folds import Folds
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
 from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 
-# Of rates and accuracies that choices are made by.
+# Decimals to which rates and accuracies are rounded before models are compared by them.
 _DIGITS = 12
 
 

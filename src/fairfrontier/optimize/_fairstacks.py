@@ -382,7 +382,7 @@ class BaseFairStacks(BaseEstimator):
         if callable(self.fairness):
             raise InvalidInputError(
                 "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
-                "which can value a stack (points, tradeoff_points) but not constrain it"
+                "which can evaluate a stack (points, tradeoff_points) but not constrain it"
             )
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
         if validate.number(self.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(self.n_points):

@@ -137,7 +137,10 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
     base = summary["baseline"]
     xs = [point[0] for point in points] + [base["fairness"]]
     ys = [point[1] for point in points] + [base["accuracy"]]
+    behind = summary.get("achievable", {}).get("curves", [])
     low_x, low_y = min(xs) - 0.01, min(ys) - 0.005
+    ys += [end for curve in behind for f, end in zip(curve["grid"], curve["high"], strict=True) if f >= low_x]
+    low_y = min(low_y, *(curve["low"][-1] for curve in behind), low_y)
     high_x, high_y = 1.0, max(ys) + 0.005
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -145,6 +148,15 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
         up = _HEIGHT - _BOTTOM - (y - low_y) / (high_y - low_y) * (_HEIGHT - _BOTTOM - 12.0)
         return round(across, 1), round(up, 1)
 
+    def drawn(x: list[float], y: list[float]) -> str:
+        return "L".join("{},{}".format(*place(*point)) for point in zip(x, y, strict=True))
+
+    limits = []
+    for curve in behind:
+        shown = [i for i, f in enumerate(curve["grid"]) if f >= low_x]
+        grid, line, low, high = ([curve[part][i] for i in shown] for part in ("grid", "accuracy", "low", "high"))
+        band = f"M{drawn(grid, high)}L{drawn(grid[::-1], low[::-1])}Z"
+        limits.append({"track": curve["track"], "line": f"M{drawn(grid, line)}", "band": band})
     ticks_x = [low_x + (high_x - low_x) * i / 4 for i in range(5)]
     ticks_y = [low_y + (high_y - low_y) * i / 4 for i in range(5)]
     return {
@@ -159,6 +171,7 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
             }
             for x, y, verdict, label in points
         ],
+        "limits": limits,
         "baseline": place(base["fairness"], base["accuracy"]),
         "ticks_x": [{"at": place(x, low_y)[0], "text": f"{x:.3f}"} for x in ticks_x],
         "ticks_y": [{"at": place(low_x, y)[1], "text": f"{y:.3f}"} for y in ticks_y],

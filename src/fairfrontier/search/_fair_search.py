@@ -21,13 +21,13 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._conclusion import Conclusion, stability
-from fairfrontier.search._growth import sufficiency
 from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
 from fairfrontier.search._problem import prepare
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._stacking import Requirement
+from fairfrontier.search._sufficiency import sufficiency
 from fairfrontier.search._training import LEAST_STEPS
 
 # Fewer rows are trained on with one thread.
@@ -241,7 +241,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.stopped_ = trained.stopped
         self.steps_ = tuple((step.name, run.store.seconds(step)) for run in runs for step in run.trained.done)
         say("testing on rows that nothing has seen", 1.0)
-        asked = Requirement(self.min_fairness, self.min_ratio, float(self.confidence))
+        asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
         found = conclude_runs(runs, asked, stacking, margin=float(self.margin))
         self._keep(found)
         level = found.combinations.expected[found.combinations.names.index(self.chosen_.name), 0]
@@ -255,7 +255,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
-        judged = found.evidence.judge()
+        judged = found.evidence.verdict()
         self.evidence_, self.requirement_ = found.evidence, found.requirement
         self.baseline_name_ = found.baseline_name
         self.candidates_: tuple[Candidate, ...] = judged.candidates
