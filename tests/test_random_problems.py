@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 PROJECT = Path(__file__).parents[1]
@@ -38,6 +38,8 @@ def test_two_hundred_problems(tmp_path):
 
 @pytest.mark.filterwarnings("error")
 @settings(max_examples=25, deadline=None)
+@example(seed=2026, tenth=316, stacked=True)  # the unconstrained stack has no bias: names of groups decided where to go
+@example(seed=2026, tenth=439, stacked=True)  # half of the labels of a fold are 1: the mean is the threshold
 @given(seed=st.integers(0, 2**31), tenth=st.integers(0, 10**6), stacked=st.booleans())
 def test_a_problem_is_the_same_in_every_dress(seed, tenth, stacked):
     """In memory, in chunks, from Dask, permuted, renamed and rescaled: one answer, that of the reference."""

@@ -146,7 +146,7 @@ def write(records: Path | None, one: dict[str, Any]) -> None:
             file.write(json.dumps(one) + "\n")
 
 
-def page(kept: list[dict[str, Any]], seed: int) -> str:
+def page(kept: list[dict[str, Any]], seed: int, wanted: int) -> str:
     """Return the results as Markdown."""
     wrong = [f"{one['command']} after {one['seconds']:.1f} s: {what}" for one in kept for what in one["wrong"]]
     kills = [one for one in kept if one["seconds"]]
@@ -157,8 +157,10 @@ def page(kept: list[dict[str, Any]], seed: int) -> str:
         "",
         f"{len(kills)} kills at random moments of the first {longest:.0f} seconds (seed {seed}) of `audit`, `stack`,",
         f"`search` and `reproduce --jobs 2`: **{len(wrong)} were wrong**.",
-        "Right is: no process alive 10 s later, no finished file lost, none half or empty; and after the kills a run",
-        "that nobody kills ends well, clears away what is left, and has the files of a run in a new folder.",
+        "Right is: no process alive 10 s later, no finished file lost, none half or empty.",
+        "After them a run that nobody killed ended well, cleared away what was left, and had the files of a new run."
+        if len(kills) >= wanted
+        else f"The other {wanted - len(kills)} of {wanted}, and the runs that nobody kills after them, are to be made.",
         "",
         *(f"- {command}: {count} kills" for command, count in sorted(counts.items())),
         *(f"- {what}" for what in wrong),
@@ -185,9 +187,9 @@ def main() -> int:
             options.folder.mkdir(exist_ok=True)
         run(options.folder or Path(text), options, kept)
     if options.out is None:
-        sys.stdout.write(page(kept, options.seed))
+        sys.stdout.write(page(kept, options.seed, options.kills))
     else:
-        options.out.write_text(page(kept, options.seed), encoding="utf-8")
+        options.out.write_text(page(kept, options.seed, options.kills), encoding="utf-8")
     return int(any(one["wrong"] for one in kept))
 
 

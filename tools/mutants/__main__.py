@@ -74,9 +74,10 @@ def main() -> int:
             for number, (key, path, place) in enumerate(left):
                 if time.monotonic() > end:
                     break
-                done[key] = {"key": key, "part": part, **_judged(tree, path, place, tests, number)}
+                found = {"key": key, "part": part, **_judged(tree, path, place, tests, number)}
+                done[key] = found | {"first": done.get(key, {"first": found["killed"]})["first"]}
                 with options.records.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(done[key]) + "\n")
+                    file.write(json.dumps(found) + "\n")
     current = {key for part in PARTS for key, _, _ in _chosen(part, options.each, options.seed)}
     same = json.loads(SAME.read_text(encoding="utf-8"))
     found = [one for key, one in done.items() if key in current]
@@ -89,10 +90,12 @@ def main() -> int:
 
 
 def _read(records: Path) -> dict[str, dict[str, Any]]:
-    """Return what is finished; a later line about a place stands for an earlier one."""
-    if not records.exists():
-        return {}
-    return {one["key"]: one for one in map(json.loads, records.read_text(encoding="utf-8").splitlines())}
+    """Return what is finished; a later line about a place stands for an earlier one, which said what came first."""
+    done: dict[str, dict[str, Any]] = {}
+    for line in records.read_text(encoding="utf-8").splitlines() if records.exists() else ():
+        one = json.loads(line)
+        done[one["key"]] = one | {"first": done.get(one["key"], {"first": one["killed"]})["first"]}
+    return done
 
 
 def _chosen(part: str, each: int, seed: int) -> list[tuple[str, Path, Place]]:

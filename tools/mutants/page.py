@@ -14,19 +14,18 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
         "lost. Words, types and the looks of drawings (widths of lines, sizes) are left alone. A mutant is killed when",
         "a test fails; of the tests that reach its statement the quickest are run, up to 40 seconds of them.",
         "",
-        "| part | mutants | killed | share | survivors that change nothing |",
-        "|---|---|---|---|---|",
+        "| part | chosen | run | killed at first | killed now | survivors that change nothing |",
+        "|---|---|---|---|---|---|",
     ]
     total = []
     for part in parts:
         mine = [one for one in records if one["part"] == part]
         total += mine
-        if mine:
-            lines.append(_row(part, mine, same))
-    lines += [_row("**all**", total, same)] if total else []
+        lines.append(_row(part, mine, same, each))
     lines += [
         "",
-        "The share is of all mutants, also of those that change nothing anybody could see.",
+        "Tests were written for survivors of the first run: *killed at first* says how good the tests were before,",
+        "*killed now* that nothing which was looked at is left. Shares are of all that were run.",
         "",
         f"    python -m tools.mutants --each {each} --seed {seed} --records results/mutants.jsonl",
         "",
@@ -40,7 +39,8 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
     return "\n".join([*lines, ""])
 
 
-def _row(part: str, mine: list[dict[str, Any]], same: Mapping[str, str]) -> str:
-    killed = sum(one["killed"] for one in mine)
+def _row(part: str, mine: list[dict[str, Any]], same: Mapping[str, str], each: int) -> str:
+    first, now = sum(one["first"] for one in mine), sum(one["killed"] for one in mine)
     nothing = sum(not one["killed"] and one["key"] in same for one in mine)
-    return f"| {part} | {len(mine)} | {killed} | {killed / len(mine):.1%} | {nothing} |"
+    shares = " | ".join(f"{one} ({one / len(mine):.1%})" if mine else "–" for one in (first, now))
+    return f"| {part} | {each} | {len(mine)} | {shares} | {nothing} |"

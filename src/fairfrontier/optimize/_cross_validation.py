@@ -26,6 +26,8 @@ from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 
 # Decimals to which rates and accuracies are rounded before models are compared by them.
 _DIGITS = 12
+# By so little more than the threshold a score is not above it.
+_AT_THRESHOLD = 1e-12
 
 
 class StackRows:
@@ -56,7 +58,9 @@ class StackRows:
         folds: Folds | None = None,
     ) -> None:
         self.folds, self.regression, self.names = folds, regression, chunks.names
-        self.threshold = None if regression else threshold
+        # A stack without weights gives everybody the mean of the labels. Where that is the threshold, rounding decides
+        # nothing.
+        self.threshold = None if regression else threshold + _AT_THRESHOLD
         options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression}
         self.moments = moments_of_folds(chunks, folds=folds, **options)
         self.contrasts = self.moments.contrasts

@@ -292,7 +292,10 @@ def towards_fair(points: TradeoffPoints) -> FloatArray:
     gap = points.sets.largest_gap(points.rates[:-1])
     if points.sets.n_contrasts == 1:
         sign = np.sign(points.bias[:-1, 0])
-        return np.asarray(gap * sign * (sign[0] or 1.0))
+        # A path that begins without bias goes beyond fair: names of groups must not decide which side that is.
+        some = sign[sign != 0]
+        first = sign[0] or (-some[-1] if len(some) else 1.0)
+        return np.asarray(gap * sign * first)
     return gap
 
 
