@@ -1,5 +1,6 @@
 """`FairSearch`: typed columns, what may be a feature, the plan, steps, resuming, and the model that comes out."""
 
+import copy
 import datetime
 import json
 
@@ -176,7 +177,7 @@ class TestPlan:
         rng = np.random.default_rng(0)
         y, group = rng.random(8000) < 0.2, rng.choice(["a", "b", "c"], 8000, p=[0.7, 0.2, 0.1])
         attributes = ff._validation.attributes({"group": group}, 8000)
-        parts = split_rows(y, attributes, seed=3)
+        parts = split_rows(y, attributes, seed=3)[0]
         for one in "abc":
             for label in (False, True):
                 inside = parts[(group == one) & (y == label)]
@@ -184,6 +185,18 @@ class TestPlan:
                 np.testing.assert_allclose(share, SHARES, atol=1.5 / len(inside) + 1e-9)
         assert (split_rows(y, attributes, seed=3) == parts).all()
         assert (split_rows(y, attributes, seed=4) != parts).any()
+
+    def test_cross_fitted_nothing_is_tested_on_what_it_learned_from(self):
+        rng = np.random.default_rng(1)
+        y, group = rng.random(4000) < 0.3, rng.choice(["a", "b"], 4000)
+        attributes = ff._validation.attributes({"group": group}, 4000)
+        first, second = split_rows(y, attributes, seed=0, cross_fit=True)
+        train, stack, calibrate, report = range(len(PARTS))
+        assert ((first == calibrate) == (second == calibrate)).all()
+        assert (np.isin(first, [train, stack]) == (second == report)).all()
+        assert (np.isin(second, [train, stack]) == (first == report)).all()
+        for parts in (first, second):
+            np.testing.assert_allclose(np.bincount(parts) / 4000, [0.275, 0.15, 0.15, 0.425], atol=0.002)
 
     def test_a_group_of_few_rows_is_named(self, frame):
         small = pd.concat([frame, frame.head(5).assign(sex="x")])
@@ -196,7 +209,8 @@ class TestPlan:
         content = {name: value for name, value in plan.items() if name not in ("hash", "created")}
         assert plan["hash"] == digest(content)
         assert plan["settings"]["margin"] == 0.005
-        assert sum(plan["rows"].values()) == len(frame)
+        assert plan["rows"]["calibrate"] + plan["rows"]["report"] == len(frame)
+        assert plan["rows"]["train"] + plan["rows"]["stack"] == plan["rows"]["report"]
         with pytest.raises(InvalidInputError, match="has another margin"):
             fitted(frame, folder=tmp_path, margin=0.02)
 
@@ -216,9 +230,14 @@ class TestSearch:
         assert len(search.candidates_) == len(search.to_frame()) > 20
         assert list(search.classes_) == ["no", "yes"]
 
-    def test_delivered_figures_are_those_of_the_model_on_the_report_rows(self, frame, search):
-        rows = frame[search_parts(frame, search) == PARTS.index("report")]
-        decided = search.predict(rows[search.model_.columns]) == "yes"
+    @pytest.mark.parametrize("cross_fit", [False, True])
+    def test_delivered_figures_are_those_of_the_model_on_the_report_rows(self, frame, cross_fit):
+        search, tested, decided = fitted(frame, cross_fit=cross_fit), [], []
+        models = [clone_alone(search.model_), search.model_.partner][: 1 + cross_fit]
+        for parts, model in zip(search_parts(frame, search), models, strict=True):
+            tested.append(frame[parts == PARTS.index("report")])
+            decided.append(model.predict(tested[-1][search.model_.columns]) == "yes")
+        rows, decided = pd.concat(tested), np.concatenate(decided)
         assert search.delivered_.accuracy == pytest.approx(np.mean(decided == (rows["repaid"] == "yes")))
         rates = pd.Series(decided, rows.index).groupby(rows["sex"]).mean()
         assert search.delivered_.fairness == pytest.approx(1 - abs(rates["f"] - rates["m"]))
@@ -250,21 +269,22 @@ class TestSearch:
         features = frame[search.model_.columns]
         np.testing.assert_array_equal(again.scores(features), search.scores(features))
 
-    def test_a_stopped_search_goes_on(self, frame, search, tmp_path):
+    @pytest.mark.parametrize("at", ["group-0 (model 1", "group-0 (model 2"])
+    def test_a_stopped_search_goes_on(self, frame, search, tmp_path, at):
         seen = []
 
         def stop(what, share):
             seen.append(what)
-            if what.startswith("training group"):
+            if what.startswith(f"training {at}"):
                 raise RuntimeError("killed")
 
         with pytest.raises(RuntimeError, match="killed"):
             fitted(frame, folder=tmp_path, progress=stop)
-        kept = {path.name: path.stat().st_mtime_ns for path in (tmp_path / "steps").iterdir()}
-        assert "boosting-0.json" in kept
+        kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "steps").rglob("*.json")}
+        assert "boosting-0.json" in [path.name for path in kept]
         resumed = fitted(frame, folder=tmp_path)
-        for name, changed in kept.items():
-            assert (tmp_path / "steps" / name).stat().st_mtime_ns == changed
+        for path, changed in kept.items():
+            assert path.stat().st_mtime_ns == changed
         assert resumed.candidates_ == search.candidates_
         features = frame[search.model_.columns]
         np.testing.assert_array_equal(resumed.scores(features), search.scores(features))
@@ -272,7 +292,7 @@ class TestSearch:
     def test_time_and_an_interrupt_end_it_with_what_it_has(self, frame):
         short = fitted(frame, max_steps=9, time=0.5)
         assert short.stopped_ == "the time is over"
-        assert len(short.steps_) == 3
+        assert len(short.steps_) == 6
 
         def interrupt(what, share):
             if what.startswith("training forest"):
@@ -285,10 +305,27 @@ class TestSearch:
 
 def search_parts(frame, search):
     attributes = ff._validation.attributes(frame[["sex"]], len(frame))
-    return split_rows((frame["repaid"] == "yes").to_numpy(), attributes, search.random_state)
+    cross_fit = search.plan_.settings["cross_fit"]
+    return split_rows((frame["repaid"] == "yes").to_numpy(), attributes, search.random_state, cross_fit=cross_fit)
+
+
+def clone_alone(model):
+    """The first of the two models, alone."""
+    alone = copy.copy(model)
+    alone.partner = None
+    return alone
 
 
 class TestModel:
+    def test_of_two_models_each_decides_half_of_the_rows_and_equal_rows_alike(self, frame, search):
+        features = frame[search.model_.columns]
+        scores = search.scores(features)
+        one, other = clone_alone(search.model_).scores(features), search.model_.partner.scores(features)
+        of_first = scores == one
+        np.testing.assert_array_equal(scores[~of_first], other[~of_first])
+        assert 0.45 < of_first.mean() < 0.55
+        np.testing.assert_array_equal(search.scores(features[::-1])[::-1], scores)
+
     def test_saved_and_loaded_it_scores_raw_rows(self, frame, search, tmp_path):
         model = ff.load(ff.save(search.model_, tmp_path / "model.skops"))
         features = frame.drop(columns=["repaid", "score_now", "sex"])

@@ -4,26 +4,43 @@ Candidates are simulated by their decisions: in cells of label and group the bas
 candidate changes some of its decisions, so that its true accuracy and disparity are where they are wanted: on the
 boundary of being an alternative, or beyond it. The procedure is the real one (`fairfrontier.search._verdict.examine`).
 
-    python tools/search_study.py [--searches 500]
+    python tools/search_study.py level      the test alone, 100,000 draws per line
+    python tools/search_study.py searches   500 searches per line, none with an alternative
+    python tools/search_study.py power      500 searches per line, with alternatives
+    python tools/search_study.py crossfit   learned models that test each other's rows, on the boundary of either claim
 """
 
 import argparse
+from dataclasses import dataclass, replace
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
 
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.search._plan import PARTS, SHARES
-from fairfrontier.search._verdict import ALTERNATIVE, Counts, examine
+from fairfrontier.search._counts import Counts, count
+from fairfrontier.search._plan import PARTS, split_rows
+from fairfrontier.search._verdict import ALTERNATIVE, compare, examine
 
 MARGIN, CONFIDENCE = 0.005, 0.95
-# Cells (y, group): share of the rows, and how often the baseline decides positively; much as Adult.
-SHARE = np.array([0.295, 0.465, 0.035, 0.205])
-BASE_RATE = np.array([0.03, 0.12, 0.45, 0.62])
 LABEL = np.array([False, False, True, True])
 MEMBERSHIP = np.array([[True, False, True, False], [False, True, False, True]])
 SETS = RowSets(("sex=f", "sex=m"), ((0, 1),), ("sex",))
-# Share of a cell's decisions that a candidate changes in each direction without any effect on the rates.
-CHURN = 0.01
+
+
+@dataclass(frozen=True)
+class Population:
+    """Cells (y, group): share of the rows, and how often the baseline decides positively."""
+
+    share: tuple[float, ...]
+    rate: tuple[float, ...]
+
+
+POPULATIONS = {
+    "as Adult": Population((0.295, 0.465, 0.035, 0.205), (0.03, 0.12, 0.45, 0.62)),
+    "10 % in one group": Population((0.07, 0.63, 0.03, 0.27), (0.1, 0.2, 0.6, 0.7)),
+    "even": Population((0.25, 0.25, 0.25, 0.25), (0.3, 0.35, 0.6, 0.7)),
+}
 # Accuracy minus the baseline's, and the gain in parity, of each kind of candidate.
 WORLDS = {
     "accuracy": (-MARGIN, 0.05),
@@ -32,65 +49,208 @@ WORLDS = {
     "alternative": (0.0, 0.03),
     "better": (0.01, 0.03),
 }
+# Calibration and report rows as shares of all rows: with one model, and cross-fitted.
+PLANS = {"one model": (0.15, 0.25), "cross-fitted": (0.15, 0.85)}
 
 
-def _changes(world: str) -> np.ndarray:
-    """Return the change of the rate of positive decisions in each cell: the smallest with the wanted effects."""
-    size = MEMBERSHIP @ SHARE
-    of_gap = np.where(MEMBERSHIP[1], SHARE / size[1], -SHARE / size[0])
-    of_accuracy = np.where(LABEL, SHARE, -SHARE)
-    accuracy, gain = WORLDS[world]
-    return np.linalg.lstsq(np.stack([of_accuracy, of_gap]), np.array([accuracy, -gain]), rcond=None)[0]
+@dataclass(frozen=True)
+class World:
+    """Candidates with a true difference of accuracy and gain in parity, which change a share of all decisions."""
+
+    accuracy: float
+    gain: float
+    population: Population = POPULATIONS["as Adult"]
+    changed: float = 0.02
+
+    def moves(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return how often a candidate changes a decision to yes and to no, in each cell; both have to change some."""
+        share, rate = np.array(self.population.share), np.array(self.population.rate)
+        size = MEMBERSHIP @ share
+        of_gap = np.where(MEMBERSHIP[1], share / size[1], -share / size[0])
+        of_accuracy = np.where(LABEL, share, -share)
+        wanted = np.linalg.lstsq(np.stack([of_accuracy, of_gap]), np.array([self.accuracy, -self.gain]), rcond=None)[0]
+        # What changes to and fro without any effect on the rates, in proportion to the smaller side of a cell.
+        room = np.minimum(rate, 1.0 - rate)
+        churn = max(self.changed - float(share @ np.abs(wanted)), 0.0) / float(share @ (2.0 * room)) * room
+        return (np.maximum(wanted, 0.0) + churn) / (1.0 - rate), (np.maximum(-wanted, 0.0) + churn) / rate
+
+    def truth(self) -> tuple[float, float, float]:
+        """Return the true difference of accuracy, the gain in parity, and the share of changed decisions."""
+        share, rate = np.array(self.population.share), np.array(self.population.rate)
+        up, down = self.moves()
+        to_yes, to_no = (1.0 - rate) * up, rate * down
+        after, size = rate + to_yes - to_no, MEMBERSHIP @ share
+        gap = [abs(float(np.subtract(*(MEMBERSHIP @ (share * one) / size)))) for one in (rate, after)]
+        difference = float(np.where(LABEL, share, -share) @ (after - rate))
+        return difference, gap[0] - gap[1], float(share @ (to_yes + to_no))
+
+    def draw(self, n_rows: int, n_candidates: int, rng: np.random.Generator) -> Counts:
+        """Return the counts of independent rows."""
+        up, down = self.moves()
+        rows = rng.multinomial(n_rows, self.population.share)
+        base = rng.binomial(rows, self.population.rate)
+        shape = (len(rows), n_candidates)
+        both = rng.binomial(np.broadcast_to(base[:, None], shape), 1.0 - down[:, None])
+        only = rng.binomial(np.broadcast_to((rows - base)[:, None], shape), up[:, None])
+        numbers = [one.astype(np.float64) for one in (rows, base, both + only, both)]
+        return Counts(SETS, MEMBERSHIP, LABEL, *numbers)
 
 
-def truth(world: str) -> tuple[float, float]:
-    """Return the true difference of accuracy and the true gain in parity."""
-    after, size = BASE_RATE + _changes(world), MEMBERSHIP @ SHARE
-    gap = [abs(float(np.subtract(*(MEMBERSHIP @ (SHARE * rate) / size)))) for rate in (BASE_RATE, after)]
-    return float(np.where(LABEL, SHARE, -SHARE) @ (after - BASE_RATE)), gap[0] - gap[1]
+def level(world: World, *, n_rows: int, draws: int = 100_000, seed: int = 0) -> float:
+    """Return how often the test of one candidate passes, on `n_rows` report rows."""
+    rng, at_once = np.random.default_rng(seed), 50
+    passed = [
+        compare(world.draw(n_rows, at_once, rng), (1, 0)).p_values(MARGIN) <= 1.0 - CONFIDENCE
+        for _ in range(draws // at_once)
+    ]
+    return float(np.mean(passed))
 
 
-def draw(world: str, n_rows: int, n_candidates: int, rng: np.random.Generator) -> Counts:
-    """Return the counts of independent rows."""
-    change = _changes(world)
-    up = (np.maximum(change, 0.0) + CHURN * BASE_RATE) / (1.0 - BASE_RATE)
-    down = (np.maximum(-change, 0.0) + CHURN * BASE_RATE) / BASE_RATE
-    rows = rng.multinomial(n_rows, SHARE)
-    base = rng.binomial(rows, BASE_RATE)
-    shape = (len(rows), n_candidates)
-    both = rng.binomial(np.broadcast_to(base[:, None], shape), 1.0 - down[:, None])
-    only = rng.binomial(np.broadcast_to((rows - base)[:, None], shape), up[:, None])
-    numbers = [one.astype(np.float64) for one in (rows, base, both + only, both)]
-    return Counts(SETS, MEMBERSHIP, LABEL, *numbers)
-
-
-def certified(world: str, *, n_candidates: int, n_searches: int, n_rows: int, seed: int = 0) -> float:
+def certified(
+    world: World | str,
+    *,
+    n_candidates: int,
+    n_searches: int,
+    n_rows: int,
+    plan: str = "cross-fitted",
+    seed: int = 0,
+) -> float:
     """Return the share of searches with `n_rows` rows in all in which any candidate is certified."""
+    world = World(*WORLDS[world]) if isinstance(world, str) else world
     rng, found = np.random.default_rng(seed), 0
-    sizes = {part: int(n_rows * share) for part, share in zip(PARTS, SHARES, strict=True)}
+    sizes = [round(n_rows * share) for share in PLANS[plan]]
     for _ in range(n_searches):
-        calibrate = draw(world, sizes["calibrate"], n_candidates, rng)
-        report = draw(world, sizes["report"], n_candidates, rng)
+        calibrate, report = (world.draw(size, n_candidates, rng) for size in sizes)
         found += ALTERNATIVE in examine(calibrate, report, margin=MARGIN, confidence=CONFIDENCE).verdicts
     return found / n_searches
 
 
-def main() -> None:
-    """Print the table of results/search.md."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--searches", type=int, default=500)
-    searches = parser.parse_args().searches
-    print("| candidates | rows | world | accuracy − baseline | gain in parity | certified |")
-    print("|---:|---:|---|---:|---:|---:|")
-    for world in WORLDS:
-        accuracy, gain = truth(world)
-        for n_rows in (10_000, 40_000):
+def cross_fitted(kind: str, *, n_rows: int, n_searches: int, seed: int = 0) -> tuple[float, float]:
+    """Return how often either claim is shown of two learned models that are on its boundary.
+
+    In each search two models are learned from halves of the rows and one of several candidates is chosen; then the
+    margin, or the gain, is set to what these very models truly have (by 200,000 other rows), so that each test should
+    pass in 5 % of the searches.
+    """
+    rng, passed = np.random.default_rng(seed), np.zeros(2)
+    x, y, sex = _people(200_000, rng)
+    for number in range(n_searches):
+        here, label, group = _people(n_rows, rng)
+        splits = split_rows(label, _attributes(group), number, cross_fit=True)
+        in_use, truth_in_use = here[:, 0] + 0.5 * here[:, 1] > 0.3, x[:, 0] + 0.5 * x[:, 1] > 0.3
+        pieces, truths, choices = [], [], []
+        for parts in splits:
+            tested, chosen = parts == PARTS.index("report"), parts == PARTS.index("calibrate")
+            models = _learned(kind, here[~tested & ~chosen], label[~tested & ~chosen], number)
+            choices.append([_right(model(here[chosen]), label[chosen]) for model in models])
+            pieces.append((np.flatnonzero(tested), [model(here[tested]) for model in models]))
+            truths.append(models)
+        best = int(np.argmax(np.sum(choices, axis=0)))
+        rows = np.concatenate([one for one, _ in pieces])
+        decided = np.concatenate([decisions[best] for _, decisions in pieces])
+        found = compare(_counted(label[rows], group[rows], in_use[rows], decided), (1, 0))
+        true = [compare(_counted(y, sex, truth_in_use, models[best](x)), (1, 0)) for models in truths]
+        accuracy = float(np.mean([one.accuracy[0] for one in true]))
+        gains = np.mean([one.gains for one in true], axis=0)
+        far = np.full_like(gains, 1.0)
+        passed[0] += replace(found, gains=far).p_values(-accuracy)[0] <= 1.0 - CONFIDENCE
+        shifted = np.where(gains == gains.min(), found.gains - gains, far)
+        passed[1] += replace(found, gains=shifted).p_values(1.0)[0] <= 1.0 - CONFIDENCE
+    return float(passed[0] / n_searches), float(passed[1] / n_searches)
+
+
+def _people(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    sex = rng.random(n) < 0.6
+    x = rng.normal(size=(n, 6)) + 0.5 * sex[:, None] * np.array([1.0, 0.5, 0.0, 0.0, 0.0, 1.0])
+    return x, rng.random(n) < 1.0 / (1.0 + np.exp(-1.5 * x[:, 0] - x[:, 1] + 0.4 * x[:, 2])), np.where(sex, "m", "f")
+
+
+def _attributes(group: np.ndarray) -> tuple:
+    from fairfrontier._validation import attributes
+
+    return attributes({"sex": group}, len(group))
+
+
+def _right(decided: np.ndarray, y: np.ndarray) -> float:
+    return float(np.mean(decided == y))
+
+
+def _counted(y: np.ndarray, group: np.ndarray, baseline: np.ndarray, decided: np.ndarray) -> Counts:
+    return count(y, {"sex": group}, baseline, decided[:, None], fairness="demographic_parity")
+
+
+def _learned(kind: str, x: np.ndarray, y: np.ndarray, seed: int) -> list:
+    """Return six decision rules: regressions of growing penalty, or trees of growing leaves, which are less stable."""
+    if kind == "regressions":
+        models = [LogisticRegression(C=10.0**-power).fit(x, y) for power in range(6)]
+    else:
+        models = [DecisionTreeClassifier(min_samples_leaf=2**i, random_state=seed).fit(x, y) for i in range(1, 7)]
+    return [lambda rows, model=model: model.predict(rows).astype(bool) for model in models]
+
+
+def print_level(_: int) -> None:
+    """Print the level of the test alone."""
+    print("| population | boundary | decisions changed | rows tested | passes |\n|---|---|---:|---:|---:|")
+    worst = 0.0
+    for name, population in POPULATIONS.items():
+        for boundary in ("accuracy", "fairness"):
+            for changed in (0.0, 0.03, 0.1):
+                for n_rows in (1000, 2500, 8500):
+                    world = World(*WORLDS[boundary], population, changed)
+                    share = level(world, n_rows=n_rows)
+                    worst = max(worst, share)
+                    cells = [name, boundary, f"{100 * world.truth()[2]:.1f} %", f"{n_rows:,}", f"{100 * share:.2f} %"]
+                    print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\nLargest: {100 * worst:.2f} %")
+
+
+def print_searches(searches: int) -> None:
+    """Print how often a search without any alternative certifies one."""
+    print("| plan | rows | candidates | boundary | certified |\n|---|---:|---:|---|---:|")
+    found = []
+    for plan, n_rows in (("cross-fitted", 2_000), ("cross-fitted", 10_000), ("one model", 40_000)):
+        for boundary in ("accuracy", "fairness", "both"):
             for n_candidates in (1, 10, 100, 1000):
-                share = certified(world, n_candidates=n_candidates, n_searches=searches, n_rows=n_rows)
-                print(
-                    f"| {n_candidates} | {n_rows:,} | {world} | {accuracy:+.3f} | {gain:+.3f} | {100 * share:.1f} % |",
-                    flush=True,
-                )
+                options = {"n_candidates": n_candidates, "n_searches": searches, "n_rows": n_rows, "plan": plan}
+                found.append(certified(boundary, **options))
+                cells = [plan, f"{n_rows:,}", str(n_candidates), boundary, f"{100 * found[-1]:.1f} %"]
+                print(f"| {' | '.join(cells)} |", flush=True)
+    print(f"\nMean {100 * np.mean(found):.2f} %, largest {100 * max(found):.1f} %")
+
+
+def print_power(searches: int) -> None:
+    """Print how often alternatives are found with 10,000 rows in all."""
+    print("| accuracy − baseline | gain | decisions changed | one model | cross-fitted |\n|---:|---:|---:|---:|---:|")
+    for accuracy in (0.0, 0.005, 0.01):
+        for changed in (0.02, 0.03, 0.04, 0.06, 0.1):
+            world = World(accuracy, 0.03, changed=changed)
+            shares = [
+                certified(world, n_candidates=10, n_searches=searches, n_rows=10_000, plan=plan)
+                for plan in ("one model", "cross-fitted")
+            ]
+            cells = [f"{accuracy:+.3f}", "0.03", f"{100 * world.truth()[2]:.0f} %"]
+            print(f"| {' | '.join([*cells, *(f'{100 * share:.0f} %' for share in shares)])} |", flush=True)
+
+
+def print_crossfit(searches: int) -> None:
+    """Print how often claims about learned models on the boundary are shown."""
+    print("| learners | rows | searches | accuracy | gain |\n|---|---:|---:|---:|---:|")
+    for kind in ("regressions", "trees"):
+        for n_rows in (1000, 4000):
+            accuracy, gain = cross_fitted(kind, n_rows=n_rows, n_searches=searches)
+            print(f"| {kind} | {n_rows:,} | {searches} | {100 * accuracy:.1f} % | {100 * gain:.1f} % |", flush=True)
+
+
+_TABLES = {"level": print_level, "searches": print_searches, "power": print_power, "crossfit": print_crossfit}
+
+
+def main() -> None:
+    """Print one of the tables of results/search.md."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("table", choices=list(_TABLES))
+    parser.add_argument("--searches", type=int, default=500)
+    options = parser.parse_args()
+    _TABLES[options.table](options.searches)
 
 
 if __name__ == "__main__":

@@ -7,10 +7,6 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.ensemble._bagging import BaseBagging
-from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
-from sklearn.tree import BaseDecisionTree
-from sklearn.tree._tree import Tree
 from sklearn.utils.validation import validate_data
 
 from fairfrontier._columns import FloatArray
@@ -25,6 +21,11 @@ _TREES_PER_TASK = 50
 
 def is_forest(model: Any) -> bool:
     """Tell whether a model is scikit-learn's random forest, its extremely random kind, or a bag of decision trees."""
+    # Not at the top: a stack of scores, such as that of an audit, has no use for scikit-learn's ensembles.
+    from sklearn.ensemble._bagging import BaseBagging
+    from sklearn.ensemble._forest import ForestClassifier, ForestRegressor
+    from sklearn.tree import BaseDecisionTree
+
     if isinstance(model, BaseBagging):
         return model.estimator is None or isinstance(model.estimator, BaseDecisionTree)
     return isinstance(model, ForestClassifier | ForestRegressor)
@@ -157,7 +158,7 @@ def over_all_columns(tree: Any, columns: NDArray[np.intp] | None, n_features: in
     feature = state["nodes"]["feature"]
     inner = feature >= 0
     feature[inner] = np.asarray(columns)[feature[inner]]
-    wide = Tree(n_features, np.asarray(tree.n_classes, dtype=np.intp), tree.n_outputs)
+    wide = type(tree)(n_features, np.asarray(tree.n_classes, dtype=np.intp), tree.n_outputs)
     wide.__setstate__(state)
     return wide
 

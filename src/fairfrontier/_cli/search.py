@@ -1,6 +1,7 @@
 """The commands `search` and `verify`: from a file to a certified alternative, and every figure of it once more."""
 
 import json
+import math
 import re
 import shutil
 import time
@@ -21,17 +22,24 @@ from fairfrontier._cli.options import parse_bands
 from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._csv import to_csv
+from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._tables import read_table
+from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.limit import AchievableFrontier, achievable_frontier
+from fairfrontier.limit._achievable import TRACKS
+from fairfrontier.limit._task import LIMIT_MEASURES
+from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
+from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._verify import file_hash
 
 SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
+PDF = "dossier.pdf"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
 _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DATASETS = ("adult", "bank", "compas", "default")
@@ -208,7 +216,9 @@ def _attribute(bunch: Any, attribute: str) -> Any:
     )
 
 
-def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str, Any]:
+def run_search(
+    table: SearchTable, search: FairSearch, folder: Path, *, pdf: bool = False, achievable: bool = False
+) -> dict[str, Any]:
     """Search, and write everything into a folder; return the summary.
 
     Parameters
@@ -219,6 +229,10 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
         How to search; its folder is `folder`.
     folder : Path
         For the results; the steps of a killed search in it are not taken again.
+    pdf : bool
+        Also print the dossier with the Chromium that is installed.
+    achievable : bool
+        Also say what any rule could reach with the features of the search.
     """
     begun = time.monotonic()
     search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
@@ -231,13 +245,18 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
         "source": table.source,
         "labels": list(table.labels),
         "notes": list(table.notes),
-        "seconds": round(time.monotonic() - begun, 1),
     }
+    if achievable:
+        summary["achievable"] = _achievable(table, search)
+    summary["seconds"] = round(time.monotonic() - begun, 1)
     header = list(summary["candidates"][0])
     rows = [[one[name] for name in header] for one in summary["candidates"]]
     (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
     (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
-    summary["files"] = {name: file_hash(folder / name) for name in SEARCH_OUTPUTS if name != "summary.json"}
+    if pdf:
+        print_page(folder / "dossier.html", folder / PDF)
+    written = [name for name in (*SEARCH_OUTPUTS, *([PDF] if pdf else [])) if name != "summary.json"]
+    summary["files"] = {name: file_hash(folder / name) for name in written}
     content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     scratch = folder / "summary.json.tmp"
     scratch.write_text(content + "\n", encoding="utf-8")
@@ -246,9 +265,28 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path) -> dict[str
     return summary
 
 
+def check_achievable(fairness: str) -> None:
+    """Raise if there is no achievable frontier for a measure, before a search and not after it."""
+    one_of(fairness, LIMIT_MEASURES, parameter="--fairness with --achievable")
+
+
+def _achievable(table: SearchTable, search: FairSearch) -> dict[str, Any]:
+    """Return what any rule could reach with the features of a search, at the fairness that the choice delivers."""
+    arrow = require("pyarrow", extra="cli", purpose="search")
+    X = arrow.table({one.name: table.columns[one.name] for one in search.columns_ if one.used})
+    options: dict[str, Any] = {"fairness": search.fairness, "sensitive_mode": search.sensitive_mode}
+    options |= {"confidence": search.confidence, "n_jobs": search.n_jobs, "random_state": search.random_state}
+    options["sensitive_features"] = table.sensitive
+    curves: dict[str, AchievableFrontier] = {}
+    for track in TRACKS:
+        curves[track] = achievable_frontier(X, table.y, track=track, **options)
+    level = math.floor(1000 * search.delivered_.fairness) / 1000
+    return achievable_summary(curves, search.delivered_.accuracy, level, fairness=search.fairness)
+
+
 def start_anew(folder: Path) -> None:
     """Remove what an earlier search left in a folder."""
-    for name in SEARCH_OUTPUTS:
+    for name in (*SEARCH_OUTPUTS, PDF):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "steps", ignore_errors=True)
 

@@ -40,11 +40,11 @@ from fairfrontier._attribute_models import (
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
 from fairfrontier._rows import Rows
-from fairfrontier._scores import check_finite, check_own_classes, named_models, positive_scores
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._scores import check_own_classes, named_models, positive_scores
+from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
-from fairfrontier.optimize._statistics import train_test
+from fairfrontier.optimize._folds import train_test
 
 # The family of columns of X that enter a stack beside its models, and their standard deviation there: that of scores.
 FEATURES = "features"

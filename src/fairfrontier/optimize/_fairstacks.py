@@ -23,10 +23,10 @@ from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame, library_of
 from fairfrontier._groups import ProbableGroups
-from fairfrontier._html import stack_html
+from fairfrontier._notebook import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
-from fairfrontier._scores import check_finite, positive_labels
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._scores import positive_labels
+from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
@@ -54,11 +54,11 @@ from fairfrontier.optimize._fitting import (
     ridge_scales,
     ridges,
 )
+from fairfrontier.optimize._folds import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
-from fairfrontier.optimize._statistics import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -386,7 +386,7 @@ class BaseFairStacks(BaseEstimator):
         if callable(self.fairness):
             raise InvalidInputError(
                 "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
-                "which can value a stack (points, tradeoff_points) but not constrain it"
+                "which can evaluate a stack (points, tradeoff_points) but not constrain it"
             )
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
         if validate.number(self.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(self.n_points):

@@ -88,12 +88,23 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
             f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives."
         )
+    seen = (
+        "each decided by a model that had not seen it,"
+        if summary["settings"]["cross_fit"]
+        else "which nothing had seen,"
+    )
     found.append(
         f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
-        f"rows; on the {rows['report']:,} report rows, which nothing had seen, they were tested one after the other "
-        "until one failed. So in large samples the probability of any false certificate is at most "
+        f"rows; on the {rows['report']:,} report rows, {seen} they were tested one after the other "
+        f"until one failed. So the probability of any false certificate is at most about "
         f"{1 - summary['settings']['confidence']:.3g}, however many candidates there were."
     )
+    if summary["settings"]["cross_fit"]:
+        found.append(
+            "Every candidate is two models: each learned from one half of the rows and was tested on the other. The "
+            "model that is handed over uses one of the two for each person, by a hash of the features, so that equal "
+            "people are decided equally and each of the two decides about half of them, as in the test."
+        )
     return found
 
 
@@ -103,7 +114,13 @@ def limits(summary: dict[str, Any]) -> list[str]:
         "The verdict is about people like those in the table and about this measure of fairness.",
         "The label is taken for the truth: nothing is said about labels that are themselves unjust.",
         "That no alternative was found is a statement about the candidates of this search.",
+        "The tests are approximations for many rows; their measured error rates are in the documentation.",
     ]
+    if summary["settings"]["cross_fit"]:
+        found.append(
+            "The search was cross-fitted: the errors of its two models, each on the rows of the other, are taken to be "
+            "independent, which is an approximation."
+        )
     if summary["baseline_name"] == "baseline":
         found.append(
             "If the baseline was fitted to rows of this table, its accuracy here is too high, and the comparison is "
@@ -120,7 +137,10 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
     base = summary["baseline"]
     xs = [point[0] for point in points] + [base["fairness"]]
     ys = [point[1] for point in points] + [base["accuracy"]]
+    behind = summary.get("achievable", {}).get("curves", [])
     low_x, low_y = min(xs) - 0.01, min(ys) - 0.005
+    ys += [end for curve in behind for f, end in zip(curve["grid"], curve["high"], strict=True) if f >= low_x]
+    low_y = min(low_y, *(curve["low"][-1] for curve in behind), low_y)
     high_x, high_y = 1.0, max(ys) + 0.005
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -128,6 +148,15 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
         up = _HEIGHT - _BOTTOM - (y - low_y) / (high_y - low_y) * (_HEIGHT - _BOTTOM - 12.0)
         return round(across, 1), round(up, 1)
 
+    def drawn(x: list[float], y: list[float]) -> str:
+        return "L".join("{},{}".format(*place(*point)) for point in zip(x, y, strict=True))
+
+    limits = []
+    for curve in behind:
+        shown = [i for i, f in enumerate(curve["grid"]) if f >= low_x]
+        grid, line, low, high = ([curve[part][i] for i in shown] for part in ("grid", "accuracy", "low", "high"))
+        band = f"M{drawn(grid, high)}L{drawn(grid[::-1], low[::-1])}Z"
+        limits.append({"track": curve["track"], "line": f"M{drawn(grid, line)}", "band": band})
     ticks_x = [low_x + (high_x - low_x) * i / 4 for i in range(5)]
     ticks_y = [low_y + (high_y - low_y) * i / 4 for i in range(5)]
     return {
@@ -142,6 +171,7 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
             }
             for x, y, verdict, label in points
         ],
+        "limits": limits,
         "baseline": place(base["fairness"], base["accuracy"]),
         "ticks_x": [{"at": place(x, low_y)[0], "text": f"{x:.3f}"} for x in ticks_x],
         "ticks_y": [{"at": place(low_x, y)[1], "text": f"{y:.3f}"} for y in ticks_y],

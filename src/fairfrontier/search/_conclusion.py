@@ -1,28 +1,29 @@
 """The end of a search: candidates, the evidence about them, and the model that is handed over."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.optimize import FairStacksClassifier
+from fairfrontier.search._counts import count
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, importance_of
-from fairfrontier.search._problem import Problem
+from fairfrontier.search._problem import SearchProblem
+from fairfrontier.search._requirement import SearchRequirement, likeliest, meeting
 from fairfrontier.search._stacking import (
     REQUIRED,
     Combinations,
     EvaluationRows,
-    Requirement,
     combine,
     fit_stack,
-    require,
     with_required,
 )
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import Features, Trained
-from fairfrontier.search._verdict import count
 
 # Rows on which the importance of columns is judged, and halves of the stacking rows that are stacked again.
 _IMPORTANCE_ROWS, _N_HALVES = 1_000, 3
@@ -38,45 +39,44 @@ class Conclusion:
         The candidates, and the baseline where it is one of the stacks.
     evidence : Evidence
         The decisions that the verdicts rest on.
-    requirement : Requirement
+    requirement : SearchRequirement
         What became of what was asked for.
     baseline_name : str
         "baseline", or the stack that takes its place.
-    stability : list of dict
-        Fairness and accuracy of the same choice from halves of the stacking rows.
+    counterparts : tuple of Combinations
+        Of a cross-fitted search, the candidates of each of its models.
     """
 
     combinations: Combinations
     evidence: Evidence
-    requirement: Requirement
+    requirement: SearchRequirement
     baseline_name: str
-    stability: list[dict[str, float]]
-
-    @property
-    def chosen(self) -> int:
-        """Return the position of the chosen candidate among the combinations."""
-        return self.combinations.names.index(self.evidence.names[self.evidence.judge().chosen])
+    counterparts: tuple[Combinations, ...] = ()
 
 
 def conclude(
-    problem: Problem, trained: Trained, asked: Requirement, stacking: dict[str, Any], *, margin: float
+    problem: SearchProblem, trained: Trained, asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
 ) -> Conclusion:
     """Make the candidates, choose, and gather the decisions on the calibration and the report rows.
 
     Parameters
     ----------
-    problem, trained : Problem, Trained
+    problem, trained : SearchProblem, Trained
         The rows, and the models with the path of fair stacks.
-    asked : Requirement
+    asked : SearchRequirement
         What is required.
     stacking : dict
         Settings of the stacks.
     margin : float
         Of accuracy.
     """
-    requirement, stack = require(trained.stack, asked, trained.parts["calibrate"], trained.names)
-    combinations = with_required(combine(trained.stack, trained.names), stack)
+    requirement, stacks = meeting(trained.stack, asked)
     parts = {part: trained.parts[part] for part in ("calibrate", "report")}
+    if len(stacks) > 1:
+        stacks = [stacks[_likeliest(stacks, problem, parts["calibrate"], asked, stacking, margin)]]
+    if stacks:
+        requirement = replace(requirement, selection=stacks[0].selection_)
+    combinations = with_required(combine(trained.stack, trained.names), stacks[0] if stacks else None)
     # A model that decides alike for everyone is no alternative to one that decides.
     selected = combinations.decisions(parts["calibrate"].scores, stacking["threshold"]).mean(axis=0)
     wanted = np.array([name == REQUIRED for name in combinations.names]) | ((selected > 0.0) & (selected < 1.0))
@@ -104,22 +104,86 @@ def conclude(
             "sensitive_mode": stacking["sensitive_mode"],
             "margin": margin,
             "confidence": asked.confidence,
-            "asked": asked.asked,
+            "min_fairness": asked.min_fairness,
+            "min_ratio": asked.min_ratio,
             "required": names.index(REQUIRED) if REQUIRED in names else None,
-            "promised": requirement.promised is not None,
+            "possible": not requirement.problem,
+            "report_share": problem.plan.rows["report"] / len(problem.y),
         },
     )
-    found = Conclusion(combinations, evidence, requirement, baseline_name, [])
-    level = float(combinations.expected[found.chosen, 0])
-    stability = _stability(trained, level, stacking) if np.isfinite(level) else []
-    return Conclusion(combinations, evidence, requirement, baseline_name, stability)
+    return Conclusion(combinations, evidence, requirement, baseline_name)
 
 
-def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[dict[str, float]]:
+def _likeliest(
+    stacks: Sequence[FairStacksClassifier],
+    problem: SearchProblem,
+    rows: EvaluationRows,
+    asked: SearchRequirement,
+    stacking: dict[str, Any],
+    margin: float,
+) -> int:
+    """Return which of the stacks will probably be shown to do all that is asked (without a baseline: by the first)."""
+    decided = np.stack([rows.scores @ one.weights_ + one.intercept_ > stacking["threshold"] for one in stacks], axis=1)
+    baseline = decided[:, 0] if problem.baseline is None else problem.baseline[problem.rows("calibrate")]
+    options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
+    counts = count(rows.y, rows.sensitive, baseline, decided, **options)
+    return likeliest(counts, asked, margin=margin, n_report=problem.plan.rows["report"])
+
+
+def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_]) -> Conclusion:
+    """Return what two cross-fitted searches conclude together: about a rule that uses each of the models half the time.
+
+    Parameters
+    ----------
+    found : sequence of Conclusion
+        One per model, each tested on the rows that the other learned from.
+    of_second : ndarray of shape (n,), bool
+        Which of the calibration rows, the same ones for both, the second model decides.
+    """
+    one, other = found
+    names = tuple(name for name in one.evidence.names if name in other.evidence.names)
+    requirement = one.requirement if one.requirement.problem else other.requirement
+
+    def joined(of: Callable[[Conclusion], Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+        (first, second) = (of(each) for each in found)
+        mine = of_second.reshape(-1, *[1] * (first["calibrate"].ndim - 1))
+        return {
+            "calibrate": np.where(mine, second["calibrate"], first["calibrate"]),
+            "report": np.concatenate([first["report"], second["report"]]),
+        }
+
+    def decisions(each: Conclusion) -> dict[str, NDArray[Any]]:
+        kept = [each.evidence.names.index(name) for name in names]
+        return {part: values[:, kept] for part, values in each.evidence.decisions.items()}
+
+    def groups(name: str) -> dict[str, NDArray[Any]]:
+        return joined(lambda each: {part: of[name] for part, of in each.evidence.sensitive.items()})
+
+    attributes = {name: groups(name) for name in one.evidence.sensitive["report"]}
+    evidence = Evidence(
+        plan=one.evidence.plan,
+        names=names,
+        y=joined(lambda each: each.evidence.y),
+        sensitive={part: {name: of[part] for name, of in attributes.items()} for part in ("calibrate", "report")},
+        baseline=joined(lambda each: each.evidence.baseline),
+        decisions=joined(decisions),
+        settings={
+            **one.evidence.settings,
+            "required": names.index(REQUIRED) if REQUIRED in names else None,
+            "possible": not requirement.problem,
+        },
+    )
+    both = (one.combinations, other.combinations)
+    return Conclusion(one.combinations, evidence, requirement, one.baseline_name, both)
+
+
+def stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[dict[str, float]]:
     """Return fairness and accuracy, on the calibration rows, of stacks of halves of the stacking rows.
 
     Each is the most accurate one with the expected fairness `level`, that of the choice.
     """
+    if not np.isfinite(level):
+        return []
     rows, others = trained.parts["stack"], trained.parts["calibrate"]
     rng, found = np.random.default_rng(stacking["random_state"]), []
     for _ in range(_N_HALVES):
@@ -139,16 +203,18 @@ def _stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list
 
 
 def make_model(
-    problem: Problem,
+    problem: SearchProblem,
     features: Features,
-    found: Conclusion,
+    combinations: Combinations,
+    chosen: str,
     trained: Trained,
     store: StepStore,
     classes: NDArray[Any],
     threshold: float,
 ) -> SearchModel:
     """Return the chosen candidate as a model of raw rows, with the base models that have a weight in it."""
-    weights, start = found.combinations.weights[found.chosen], 0
+    place = combinations.names.index(chosen)
+    weights, start = combinations.weights[place], 0
     families, kept, names = [], [], []
     for step in trained.done:
         family = store.family(step)
@@ -165,7 +231,7 @@ def make_model(
         families,
         tuple(names),
         np.concatenate(kept),
-        float(found.combinations.intercept[found.chosen]),
+        float(combinations.intercept[place]),
         threshold,
         classes,
         tuple(dict.fromkeys(others)),

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from fairfrontier._disk import write_atomically
 from fairfrontier.exceptions import DataFileError
-from fairfrontier.search._result import Judgement, judge
-from fairfrontier.search._verdict import Counts, count
+from fairfrontier.search._counts import Counts, count
+from fairfrontier.search._result import SearchVerdict, search_verdict
 
 _PARTS = ("calibrate", "report")
 
@@ -35,7 +35,7 @@ class Evidence:
     decisions : dict of str to ndarray of shape (n, k), bool
         The candidates' decisions in each part.
     settings : dict
-        Measure, margin, confidence, and whether a requirement was asked for and promised.
+        Measure, margin, confidence, what is required, which candidate is to meet it, and the share of report rows.
     """
 
     plan: str
@@ -45,6 +45,11 @@ class Evidence:
     baseline: Mapping[str, NDArray[np.bool_]]
     decisions: Mapping[str, NDArray[np.bool_]]
     settings: dict[str, Any]
+
+    @property
+    def n_report(self) -> int:
+        """Return the number of report rows."""
+        return len(self.y["report"])
 
     def counts(self, part: str) -> Counts:
         """Return the counts of one part."""
@@ -57,16 +62,19 @@ class Evidence:
             sensitive_mode=self.settings["sensitive_mode"],
         )
 
-    def judge(self) -> Judgement:
+    def verdict(self) -> SearchVerdict:
         """Choose, test, and return the verdicts."""
-        return judge(
+        return search_verdict(
             self.names,
             self.counts("calibrate"),
             self.counts("report"),
             margin=self.settings["margin"],
             confidence=self.settings["confidence"],
             required=self.settings["required"],
-            promised=self.settings["promised"] or not self.settings["asked"],
+            possible=self.settings["possible"],
+            min_fairness=self.settings["min_fairness"],
+            min_ratio=self.settings["min_ratio"],
+            report_share=self.settings["report_share"],
         )
 
     def save(self, path: Path) -> None:

@@ -1,8 +1,8 @@
 """`FairSearch`: from a table to a model that is shown to be a less discriminatory alternative, or to none."""
 
 import time as clock
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -20,21 +20,18 @@ from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
-from fairfrontier.search._conclusion import Conclusion, conclude, make_model
-from fairfrontier.search._growth import sufficiency
-from fairfrontier.search._plan import write_plan
+from fairfrontier.search._conclusion import Conclusion, stability
+from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
 from fairfrontier.search._problem import prepare
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._result import Candidate
+from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._stacking import Requirement
-from fairfrontier.search._steps import schedule
-from fairfrontier.search._store import StepStore
-from fairfrontier.search._training import LEAST_STEPS, TRAINING_SHARE, encode, take_steps
+from fairfrontier.search._sufficiency import sufficiency
+from fairfrontier.search._training import LEAST_STEPS
 
 # Fewer rows are trained on with one thread.
 _ROWS_FOR_THREADS = 20_000
-
-Progress = Callable[[str, float], None]
 
 
 class FairSearch(ClassifierMixin, BaseEstimator):
@@ -63,6 +60,9 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         Columns of X that are no features; columns that are features though they look like the label or an identifier.
     threshold : float, default=0.5
         A score above it is the positive class.
+    cross_fit : bool or "auto", default="auto"
+        Whether two models are made, each from half of the rows, and tested on the other half: nearly all rows then
+        count in the verdict, whose level is approximate. "auto": with fewer than 30,000 rows.
     n_jobs : int, optional
         Threads of training; None: one.
     random_state : int, default=0
@@ -104,6 +104,11 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     Rows are split into four parts: models are trained on one, stacked on the second, chosen on the third and tested on
     the fourth. See `fairfrontier.search._verdict` for the tests.
 
+    With `cross_fit` 15 % of the rows are for the choice, and the rest are two halves. What is tested is the rule that
+    decides half of all rows by each of the two models; so does `model_`, by a hash of a row's features. That errors on
+    the two halves may be taken as independent is an approximation for stable learners (Bayle, Bayle, Janson and Mackey
+    2020); it is checked by simulation in results/search.md.
+
     Examples
     --------
     >>> import numpy as np
@@ -138,6 +143,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         drop: Sequence[str] = (),
         keep: Sequence[str] = (),
         threshold: float = 0.5,
+        cross_fit: bool | str = "auto",
         n_jobs: int | None = None,
         random_state: int = 0,
         folder: Any = None,
@@ -155,6 +161,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.drop = drop
         self.keep = keep
         self.threshold = threshold
+        self.cross_fit = cross_fit
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.folder = folder
@@ -186,7 +193,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        settings = self._checked_settings()
+        settings = self._checked_settings(number_of_rows(y))
         # With few rows, or on a busy machine, threads that wait for each other cost more than they bring.
         threads = effective_n_jobs(self.n_jobs) if number_of_rows(y) >= _ROWS_FOR_THREADS else 1
         with threadpool_limits(limits=threads):
@@ -201,7 +208,6 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         folder = None if self.folder is None else Path(self.folder)
         if folder is not None:
             write_plan(problem.plan, folder / "plan.json")
-        store = StepStore(None if folder is None else folder / "steps", problem.plan.hash)
         say = self.progress or (lambda what, share: None)
         say("looking at the columns", 0.0)
         self.columns_ = screen(
@@ -214,40 +220,53 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             use_sensitive=self.use_sensitive,
         )
         used = {report.name: problem.columns[report.name] for report in self.columns_ if report.used}
-        features = encode(problem, used, fairness=self.fairness, sensitive_mode=self.sensitive_mode, n_jobs=self.n_jobs)
         stacking = {
             "fairness": self.fairness,
             "sensitive_mode": self.sensitive_mode,
             "threshold": self.threshold,
             "random_state": seed,
         }
-        budget = None if self.time is None else TRAINING_SHARE * self.time - (clock.monotonic() - started)
-        steps = schedule(int(self.max_steps), seed)
-        trained = take_steps(steps, problem, features, store, stacking, budget=budget, say=say)
+        runs = train_runs(
+            problem,
+            used,
+            stacking,
+            n_steps=int(self.max_steps),
+            seconds=None if self.time is None else self.time - (clock.monotonic() - started),
+            n_jobs=self.n_jobs,
+            folder=folder,
+            say=say,
+        )
+        trained, training = runs[0].trained, runs[0].features.training
         self.checkpoints_, self.sufficiency_ = trained.checkpoints, sufficiency(trained.checkpoints)
-        self.stopped_, self.steps_ = trained.stopped, tuple((step.name, store.seconds(step)) for step in trained.done)
-        say("testing on rows that nothing has seen", (len(steps) + 1) / (len(steps) + 2))
-        asked = Requirement(self.min_fairness, self.min_ratio, float(self.confidence))
-        found = conclude(problem, trained, asked, stacking, margin=float(self.margin))
+        self.stopped_ = trained.stopped
+        self.steps_ = tuple((step.name, run.store.seconds(step)) for run in runs for step in run.trained.done)
+        say("testing on rows that nothing has seen", 1.0)
+        asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
+        found = conclude_runs(runs, asked, stacking, margin=float(self.margin))
         self._keep(found)
-        rows = features.training.matrix[:PROXY_ROWS]
+        level = found.combinations.expected[found.combinations.names.index(self.chosen_.name), 0]
+        self.stability_ = stability(trained, float(level), stacking)
+        rows = training.matrix[:PROXY_ROWS]
         self.proxies_ = {
             name: joint_auc(rows, validate.attributes({name: values[: len(rows)]}, len(rows))[0], random_state=seed)
-            for name, values in features.training.sensitive.items()
+            for name, values in training.sensitive.items()
         }
-        self.model_ = make_model(problem, features, found, trained, store, self.classes_, float(self.threshold))
+        self.model_ = model_of(runs, found, self.chosen_.name, self.classes_, float(self.threshold))
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
-        judged = found.evidence.judge()
+        judged = found.evidence.verdict()
         self.evidence_, self.requirement_ = found.evidence, found.requirement
-        self.baseline_name_, self.stability_ = found.baseline_name, found.stability
+        self.baseline_name_ = found.baseline_name
         self.candidates_: tuple[Candidate, ...] = judged.candidates
         self.verdict_, self.chosen_ = judged.verdict, judged.candidates[judged.chosen]
         self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
-        self.promised_ = found.requirement.promised
+        self.promised_ = judged.promised
+        if found.requirement.asked and judged.promised is None and not found.requirement.problem:
+            problem = f"what is required cannot be promised: {found.evidence.n_report:,} rows do not show it."
+            self.requirement_ = replace(found.requirement, problem=problem)
 
-    def _checked_settings(self) -> dict[str, Any]:
+    def _checked_settings(self, n_rows: int) -> dict[str, Any]:
         """Return what the plan says about the search."""
         if named_measure(self.fairness).comparison not in ("difference", "ratio"):
             raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {self.fairness!r}")
@@ -257,6 +276,8 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
         validate.whole_number(self.max_steps, parameter="max_steps", low=LEAST_STEPS, high=1000)
         validate.whole_number(self.random_state, parameter="random_state", low=0, high=2**32 - 1)
+        if not isinstance(self.cross_fit, bool):
+            validate.one_of(self.cross_fit, ("auto",), parameter="cross_fit")
         for name in ("min_fairness", "min_ratio"):
             if getattr(self, name) is not None:
                 validate.number(getattr(self, name), parameter=name, low=0.0, high=1.0)
@@ -267,6 +288,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         names = ("fairness", "min_fairness", "min_ratio", "margin", "confidence", "max_steps", "time")
         return {
             **{name: getattr(self, name) for name in (*names, "sensitive_mode", "use_sensitive", "threshold")},
+            "cross_fit": bool(n_rows < CROSS_FIT_BELOW if self.cross_fit == "auto" else self.cross_fit),
             "drop": list(self.drop),
             "keep": list(self.keep),
             "seed": int(self.random_state),

@@ -1,5 +1,6 @@
 """The model that a search hands over: raw rows in, decisions out, without the attribute."""
 
+import zlib
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -37,6 +38,9 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         Columns that were in the table and are no features; they may be there and are not looked at.
     importance : dict of str to float
         Share of decisions that change when a column's values are shuffled.
+    partner : SearchModel, optional
+        The second model of a cross-fitted search. Each row is scored by one of the two, by a hash of its features, so
+        that equal rows are decided equally: half of the rows by each, as in the test.
     """
 
     def __init__(
@@ -50,6 +54,7 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         classes: NDArray[Any],
         others: tuple[str, ...] = (),
         importance: dict[str, float] | None = None,
+        partner: "SearchModel | None" = None,
     ) -> None:
         self.encoding = encoding
         self.families = families
@@ -60,6 +65,7 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         self.classes = classes
         self.others = others
         self.importance = importance
+        self.partner = partner
 
     def __sklearn_is_fitted__(self) -> bool:
         return True
@@ -72,17 +78,22 @@ class SearchModel(ClassifierMixin, BaseEstimator):
     @property
     def columns(self) -> list[str]:
         """Return the columns that a table must have."""
-        return self.encoding.names
+        return list(dict.fromkeys(name for model in self._models for name in model.encoding.names))
+
+    @property
+    def _models(self) -> list["SearchModel"]:
+        return [self] if self.partner is None else [self, self.partner]
 
     @property
     def family_weights(self) -> dict[str, float]:
         """Return the sum of absolute weights of each family, as shares of all."""
         sums: dict[str, float] = {}
-        for name, weight in zip(self.names, np.abs(self.weights), strict=True):
-            family = name.split("/")[0]
-            sums[family] = sums.get(family, 0.0) + float(weight)
-        total = sum(sums.values()) or 1.0
-        return {family: weight / total for family, weight in sums.items()}
+        for model in self._models:
+            total = float(np.abs(model.weights).sum()) or 1.0
+            for name, weight in zip(model.names, np.abs(model.weights), strict=True):
+                family = name.split("/")[0]
+                sums[family] = sums.get(family, 0.0) + float(weight) / total / len(self._models)
+        return sums
 
     def check_columns(self, given: Collection[str], *, allowed: Collection[str] = ()) -> None:
         """Refuse a table that lacks a feature, or has a column that the search never saw.
@@ -108,10 +119,13 @@ class SearchModel(ClassifierMixin, BaseEstimator):
                 + ": leave it out"
             )
 
-    def _encoded(self, X: Any) -> FloatArray:
+    def _encoded(self, X: Any) -> list[FloatArray]:
+        """Return the encoded rows for each of the models."""
         columns: Columns = read_columns(X)
         self.check_columns(columns)
-        return self.encoding.transform({name: columns[name] for name in self.columns})
+        return [
+            model.encoding.transform({name: columns[name] for name in model.encoding.names}) for model in self._models
+        ]
 
     def base_scores(self, matrix: FloatArray) -> FloatArray:
         """Return the scores (n, k) of the base models for encoded rows."""
@@ -121,7 +135,11 @@ class SearchModel(ClassifierMixin, BaseEstimator):
 
     def scores(self, X: Any) -> FloatArray:
         """Return the score (n,) of each row; above the threshold is the second class."""
-        return self._combined(self.base_scores(self._encoded(X)))
+        matrices = self._encoded(X)
+        found = [
+            model._combined(model.base_scores(matrix)) for model, matrix in zip(self._models, matrices, strict=True)
+        ]
+        return found[0] if self.partner is None else np.where(of_partner(matrices[0]), found[1], found[0])
 
     def _combined(self, base: FloatArray) -> FloatArray:
         # Not a matrix product, whose last bits depend on how many rows come together.
@@ -146,12 +164,35 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         Returns
         -------
         dict of str to ndarray of shape (n,)
-            The families' contributions; with the mean score they add up to `scores`.
+            The families' contributions; with the mean score they add up to `scores`. If there are two models, ``model``
+            is the difference of their intercepts.
         """
-        base = self.base_scores(self._encoded(X))
-        parts = (base - base.mean(axis=0)) * self.weights
-        family = np.array([name.split("/")[0] for name in self.names])
-        return {str(one): parts[:, family == one].sum(axis=1) for one in dict.fromkeys(family.tolist())}
+        matrices = self._encoded(X)
+        second = np.zeros(len(matrices[0]), dtype=bool) if self.partner is None else of_partner(matrices[0])
+        found: dict[str, FloatArray] = {}
+        for model, matrix, mine in zip(self._models, matrices, (~second, second), strict=False):
+            parts = model.base_scores(matrix) * model.weights
+            family = np.array([name.split("/")[0] for name in model.names])
+            added = {str(one): parts[:, family == one].sum(axis=1) for one in dict.fromkeys(family.tolist())}
+            if self.partner is not None:
+                added["model"] = np.full(len(matrix), model.intercept)
+            for one, values in added.items():
+                found[one] = found.get(one, np.zeros(len(matrix))) + np.where(mine, values, 0.0)
+        return {one: values - values.mean() for one, values in found.items()}
+
+
+def of_partner(matrix: FloatArray) -> NDArray[np.bool_]:
+    """Return which encoded rows (n, q) the second of two models decides: about half, by a hash of the row.
+
+    Examples
+    --------
+    >>> rows = np.repeat(np.arange(1000.0)[:, None], 2, axis=0)
+    >>> found = of_partner(rows)
+    >>> bool((found[::2] == found[1::2]).all()), bool(450 < found[::2].sum() < 550)
+    (True, True)
+    """
+    rows = np.ascontiguousarray(matrix + 0.0, dtype="<f8")  # no -0.0, and the same bytes on every machine
+    return np.fromiter((zlib.crc32(row.tobytes()) >> 16 & 1 for row in rows), dtype=bool, count=len(rows))
 
 
 def importance_of(model: SearchModel, matrix: FloatArray, *, random_state: int) -> dict[str, float]:

@@ -19,6 +19,12 @@ from fairfrontier.search._table import Columns
 PARTS = ("train", "stack", "calibrate", "report")
 # Shares of the rows. The tests on the report rows are what few rows hurt most; models learn from fewer.
 SHARES = (0.4, 0.2, 0.15, 0.25)
+# With fewer rows the verdict is cross-fitted: a quarter of them would not show what margins are usually asked for.
+CROSS_FIT_BELOW = 30_000
+# A cross-fitted search: in each half of the rows models are trained and stacked, and tested on the other half; the rest
+# is for calibration.
+_HALF_SHARES = (0.275, 0.15)
+_CALIBRATION_SHARE = 0.15
 # The fewest rows of a group in the smallest part.
 _LEAST_ROWS = 10
 
@@ -32,7 +38,7 @@ class Plan:
     data : str
         Hash of the rows.
     rows : dict of str to int
-        The number of rows of each part.
+        The number of rows of each part; if the search is cross-fitted, nearly all rows are in several parts.
     columns : list of str
         All columns of the table.
     groups : dict of str to dict of str to int
@@ -107,17 +113,25 @@ def hash_rows(columns: Columns, others: Mapping[str, NDArray[Any]]) -> str:
     return total.hexdigest()
 
 
-def split_rows(y: NDArray[np.bool_], attributes: Sequence[Attribute], seed: int) -> IntArray:
+def split_rows(
+    y: NDArray[np.bool_], attributes: Sequence[Attribute], seed: int, *, cross_fit: bool = False
+) -> IntArray:
     """Return the part (an index of `PARTS`) of each row, in the same shares of every combination of label and groups.
+
+    Returns
+    -------
+    ndarray of shape (1, n), or (2, n) with `cross_fit`
+        The parts for each of the models: what the first learns from the second is tested on, and conversely.
 
     Raises
     ------
     GroupError
         If a group has too few rows for four parts.
     """
+    shares = (*_HALF_SHARES, *_HALF_SHARES, _CALIBRATION_SHARE) if cross_fit else SHARES
     for attribute in attributes:
         rows = np.bincount(attribute.codes, minlength=len(attribute.values))
-        needed = int(np.ceil(_LEAST_ROWS / min(SHARES)))
+        needed = int(np.ceil(_LEAST_ROWS / min(shares)))
         if rows.min() < needed:
             raise GroupError(
                 f"sensitive_features[{attribute.name!r}] must have at least {needed} rows of each group, for training, "
@@ -136,5 +150,9 @@ def split_rows(y: NDArray[np.bool_], attributes: Sequence[Attribute], seed: int)
     # average in the smallest strata, too.
     place = (np.arange(len(y)) - starts[stratum[order]] + rng.random(len(size))[stratum[order]]) / size[stratum[order]]
     parts = np.empty(len(y), dtype=np.intp)
-    parts[order] = np.searchsorted(np.cumsum(SHARES)[:-1], place % 1.0, side="right")
-    return parts
+    parts[order] = np.searchsorted(np.cumsum(shares)[:-1], place % 1.0, side="right")
+    if not cross_fit:
+        return parts[None]
+    train, stack, calibrate, report = range(len(PARTS))
+    roles = np.array([[train, stack, report, report, calibrate], [report, report, train, stack, calibrate]])
+    return np.asarray(roles[:, parts], dtype=np.intp)

@@ -1,6 +1,6 @@
 """What a search is given, checked: the table, the label, the groups, the baseline, and the rows of each part."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from fairfrontier.search._table import Columns, read_columns
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """The checked input of a search.
 
     Attributes
@@ -33,8 +33,10 @@ class Problem:
         Their groups as text.
     baseline : ndarray of shape (n,), bool, or None
         The decisions of the model in use.
+    splits : ndarray of shape (v, n)
+        The part of each row, an index of `PARTS`, for each of v models: two if the search is cross-fitted.
     parts : ndarray of shape (n,)
-        The part of each row, an index of `PARTS`.
+        The split that is looked at.
     plan : Plan
         What will be done.
     """
@@ -45,8 +47,13 @@ class Problem:
     attributes: tuple[Attribute, ...]
     sensitive: dict[str, NDArray[Any]]
     baseline: NDArray[np.bool_] | None
+    splits: IntArray
     parts: IntArray
     plan: Plan = field(repr=False)
+
+    def views(self) -> list["SearchProblem"]:
+        """Return the problem of each model."""
+        return [replace(self, parts=parts) for parts in self.splits]
 
     def rows(self, part: str) -> IntArray:
         """Return the rows of a part."""
@@ -59,7 +66,7 @@ class Problem:
 
 def prepare(
     X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any], *, threshold: float
-) -> Problem:
+) -> SearchProblem:
     """Check the input of a search, split its rows, and write down the plan.
 
     Parameters
@@ -91,11 +98,11 @@ def prepare(
     decided = None if baseline is None else baseline_decisions(baseline, classes, threshold)
     if decided is not None:
         validate.same_length(n_rows, "X", baseline=len(decided))
-    parts = split_rows(label, attributes, int(settings["seed"]))
+    splits = split_rows(label, attributes, int(settings["seed"]), cross_fit=settings["cross_fit"])
     others = {"y": label, **sensitive} | ({} if decided is None else {"baseline": decided})
     plan = Plan(
         data=hash_rows(columns, {f"({name})": values for name, values in others.items()}),
-        rows={part: int((parts == i).sum()) for i, part in enumerate(PARTS)},
+        rows={part: int((splits == i).any(axis=0).sum()) for i, part in enumerate(PARTS)},
         columns=list(columns),
         groups={
             name: {str(group): int((values == group).sum()) for group in sorted(set(values.tolist()))}
@@ -104,7 +111,7 @@ def prepare(
         settings=settings,
         version=__version__,
     )
-    return Problem(columns, label, classes, attributes, sensitive, decided, parts, plan)
+    return SearchProblem(columns, label, classes, attributes, sensitive, decided, splits, splits[0], plan)
 
 
 def baseline_decisions(baseline: Any, classes: tuple[Any, Any], threshold: float) -> NDArray[np.bool_]:

@@ -6,19 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.search._plan import PARTS, SHARES
-from fairfrontier.search._verdict import (
-    ALTERNATIVE,
-    CANNOT_TELL,
-    NONE,
-    NOT,
-    Counts,
-    Tested,
-    examine,
-)
+from fairfrontier.optimize._promise import promised_candidates
+from fairfrontier.search._counts import Counts
+from fairfrontier.search._verdict import UNDECIDED, Tested, examine, overall_verdict
 
 
 @dataclass(frozen=True)
@@ -62,7 +54,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class SearchVerdict:
     """The verdict on a search.
 
     Attributes
@@ -77,6 +69,8 @@ class Judgement:
         The row sets with the baseline's largest gap, by which gains are measured.
     baseline : dict
         Fairness, ratio and accuracy of the baseline on the report rows.
+    promised : dict or None
+        What is required and shown on the report rows, with the confidence; None: nothing is.
     """
 
     verdict: str
@@ -84,9 +78,10 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     pair: tuple[str, str]
     baseline: dict[str, float]
+    promised: dict[str, float] | None
 
 
-def judge(
+def search_verdict(
     names: Sequence[str],
     calibrate: Counts,
     report: Counts,
@@ -94,8 +89,11 @@ def judge(
     margin: float,
     confidence: float,
     required: int | None = None,
-    promised: bool = True,
-) -> Judgement:
+    possible: bool = True,
+    min_fairness: float | None = None,
+    min_ratio: float | None = None,
+    report_share: float = 1.0,
+) -> SearchVerdict:
     """Choose on the calibration rows, then test on the report rows.
 
     Parameters
@@ -108,25 +106,34 @@ def judge(
         Of the verdict.
     required : int, optional
         The candidate that meets the user's requirement: only it can then be the search's alternative.
-    promised : bool
-        Whether the requirement was promised; if not, it cannot be told.
+    possible : bool
+        Whether the required candidate is more than the same decision for everyone.
+    min_fairness, min_ratio : float, optional
+        What is required. It is promised if an exact test on the report rows shows it.
+    report_share : float
+        The report rows as a share of all rows.
     """
     tested = examine(calibrate, report, margin=margin, confidence=confidence, required=required)
     pair = tested.pair
-    return Judgement(
-        _overall(tested.verdicts, tested.chosen, required, promised),
+    asked = {"fairness": min_fairness, "ratio": min_ratio}
+    wanted = {name: value for name, value in asked.items() if value is not None}
+    kept = bool(wanted) and required is not None and possible and _shown(report.of([required]), wanted, confidence)
+    return SearchVerdict(
+        overall_verdict(tested.verdicts, tested.chosen, required, kept or not wanted),
         tested.chosen,
-        tuple(_candidates(names, report, tested, margin, 1.0 - confidence)),
+        tuple(_candidates(names, report, tested, margin, 1.0 - confidence, report_share)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
         {**_figures(report.base_rates()[None], report)[0], "accuracy": report.base_accuracy()},
+        {**wanted, "confidence": confidence} if kept else None,
     )
 
 
-def _overall(each: list[str], chosen: int, required: int | None, promised: bool) -> str:
-    if each[chosen] == ALTERNATIVE:
-        return ALTERNATIVE if promised else CANNOT_TELL
-    eligible = each if required is None else [each[required]]
-    return NONE if all(one == NOT for one in eligible) else CANNOT_TELL
+def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
+    """Tell whether one candidate is shown to meet a requirement."""
+    asked: dict[str, Any] = {f"min_{name}": value for name, value in wanted.items()}
+    positives = counts.membership @ counts.chosen
+    found = promised_candidates(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
+    return bool(found.promised[0])
 
 
 def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
@@ -141,14 +148,16 @@ def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
     return [{"fairness": float(one), "ratio": float(ratio)} for one, ratio in zip(fair, lowest, strict=True)]
 
 
-def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float) -> list[Candidate]:
+def _candidates(
+    names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float, share: float
+) -> list[Candidate]:
     found, order, each = tested.comparison, tested.order, tested.verdicts
     figures, accuracy = _figures(report.rates(), report), report.accuracy()
-    z, p, gain = ndtri(1.0 - level), found.p_values(margin), found.gain
+    p, gain = found.p_values(margin), found.gain
+    accuracy_low, accuracy_high = found.accuracy_limits(level)
     gain_low, gain_high = found.limits(level)
     place = np.empty(len(order), dtype=np.intp)
     place[order] = np.arange(1, len(order) + 1)
-    share = SHARES[PARTS.index("report")]
     made = []
     for i, (name, rows) in enumerate(zip(names, found.rows_needed(margin, level), strict=True)):
         made.append(
@@ -158,14 +167,14 @@ def _candidates(names: Sequence[str], report: Counts, tested: Tested, margin: fl
                 **figures[i],
                 accuracy=float(accuracy[i]),
                 accuracy_difference=float(found.accuracy[i]),
-                accuracy_low=float(found.accuracy[i] - z * found.accuracy_error[i]),
-                accuracy_high=float(found.accuracy[i] + z * found.accuracy_error[i]),
+                accuracy_low=float(accuracy_low[i]),
+                accuracy_high=float(accuracy_high[i]),
                 gain=float(gain[i]),
                 gain_low=float(gain_low[i]),
                 gain_high=float(gain_high[i]),
                 p_value=float(p[i]),
                 order=int(place[i]),
-                rows_needed=None if rows is None or each[i] != CANNOT_TELL else int(np.ceil(rows / share)),
+                rows_needed=None if rows is None or each[i] != UNDECIDED else int(np.ceil(rows / share)),
             )
         )
     return made

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import InfeasibleError
-from fairfrontier.optimize import FairStacksClassifier, Selection
+from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.quantify import StepWeight, fauc
 from fairfrontier.search._steps import ALONE
 
@@ -56,39 +55,6 @@ class Combinations:
         return np.asarray(scores @ self.weights.T + self.intercept > threshold)
 
 
-@dataclass(frozen=True, eq=False)
-class Requirement:
-    """What a user requires, and what became of it.
-
-    Attributes
-    ----------
-    min_fairness, min_ratio, confidence : float or None
-        What was asked for.
-    selection : Selection or None
-        What `select` found; None: nothing was asked for.
-    problem : str
-        Why it cannot be promised; empty if it can.
-    """
-
-    min_fairness: float | None
-    min_ratio: float | None
-    confidence: float
-    selection: Selection | None = None
-    problem: str = ""
-
-    @property
-    def asked(self) -> bool:
-        return self.min_fairness is not None or self.min_ratio is not None
-
-    @property
-    def promised(self) -> dict[str, float] | None:
-        """Return what is promised; None: nothing was asked for, or it cannot be promised."""
-        if self.selection is None or self.problem:
-            return None
-        asked = {"fairness": self.min_fairness, "ratio": self.min_ratio, "confidence": self.confidence}
-        return {name: value for name, value in asked.items() if value is not None}
-
-
 def fit_stack(rows: EvaluationRows, names: Sequence[str], settings: dict[str, Any]) -> FairStacksClassifier:
     """Fit the path of fair stacks to the stacking rows."""
     model = FairStacksClassifier("precomputed", n_points=_N_STACKS, weight=_WEIGHT, **settings)
@@ -114,33 +80,6 @@ def combine(stack: FairStacksClassifier, names: Sequence[str]) -> Combinations:
         np.append(np.zeros(len(alone)), stack.path_.intercept),
         np.vstack([np.full((len(alone), 2), np.nan), expected]),
     )
-
-
-def require(
-    stack: FairStacksClassifier, requirement: Requirement, calibration: EvaluationRows, names: Sequence[str]
-) -> tuple[Requirement, FairStacksClassifier | None]:
-    """Return the stack that meets a requirement, with a promise where the calibration rows allow one."""
-    if not requirement.asked:
-        return requirement, None
-    asked: dict[str, Any] = {"min_fairness": requirement.min_fairness, "min_ratio": requirement.min_ratio}
-    predictions = dict(zip(names, calibration.scores.T, strict=True))
-    rows = (predictions, calibration.y, calibration.sensitive)
-    problem = ""
-    try:
-        chosen = stack.select(**asked, confidence=requirement.confidence, calibration=rows)
-    except InfeasibleError as error:
-        problem = str(error)
-        try:
-            chosen = stack.select(**asked)
-        except InfeasibleError as other:
-            return Requirement(*_asked(requirement), None, str(other)), None
-    if chosen.selection_ is not None and chosen.selection_.kind == "constant":
-        problem = problem or "only the same decision for everyone is fair enough."
-    return Requirement(*_asked(requirement), chosen.selection_, problem), chosen
-
-
-def _asked(requirement: Requirement) -> tuple[float | None, float | None, float]:
-    return requirement.min_fairness, requirement.min_ratio, requirement.confidence
 
 
 def with_required(combinations: Combinations, chosen: FairStacksClassifier | None) -> Combinations:

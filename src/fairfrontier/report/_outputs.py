@@ -124,11 +124,17 @@ def _cell(openpyxl: Any, sheet: Any, value: Any) -> Any:
     return cell
 
 
-def print_page(page: Path, pdf: Path) -> None:
-    """Print a page of ours as PDF, with the Chromium that is installed."""
+def find_browser(page: str) -> str:
+    """Return the Chromium that is installed; without one, say that `page` is to be printed by hand."""
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if browser is None:
-        raise InvalidInputError("a PDF needs Chromium or Chrome, and none is installed: print report.html by hand")
+        raise InvalidInputError(f"a PDF needs Chromium or Chrome, and none is installed: print {page} by hand")
+    return browser
+
+
+def print_page(page: Path, pdf: Path) -> None:
+    """Print a page of ours as PDF, with the Chromium that is installed."""
+    browser = find_browser(page.name)
     # Chromium refuses its sandbox to the superuser, as in containers; the page is ours and loads nothing.
     sandbox = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
     options = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-pdf-header-footer", *sandbox]
@@ -136,9 +142,9 @@ def print_page(page: Path, pdf: Path) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=_SECONDS)
     except (subprocess.SubprocessError, OSError) as error:
-        raise InvalidInputError(f"{browser} could not print the report: {error}: print report.html by hand") from None
+        raise InvalidInputError(f"{browser} could not print the page: {error}: print {page.name} by hand") from None
     if not pdf.exists():
-        raise InvalidInputError(f"{browser} could not print the report: print report.html by hand")
+        raise InvalidInputError(f"{browser} could not print the page: print {page.name} by hand")
 
 
 def model_card(summary: dict[str, Any]) -> str:
