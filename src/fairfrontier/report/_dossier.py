@@ -86,7 +86,8 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     else:
         found.append(
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
-            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives."
+            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives; where "
+            "none would, the likeliest."
         )
     seen = (
         "each decided by a model that had not seen it,"
