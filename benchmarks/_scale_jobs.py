@@ -1,8 +1,11 @@
 """Jobs that are measured in a process of their own: ``python -m benchmarks._scale_jobs JOB FILE …`` prints JSON."""
 
+import contextlib
+import io
 import json
 import resource
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,13 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-LABEL, GROUP = "y", "sex"
+LABEL, GROUP, RACE = "y", "sex", "race"
 BLOCK = 100_000
 ALPHA = 100.0
 
 
-def write(path: str, n_rows: str, n_models: str) -> dict[str, Any]:
-    """Write labels, groups and scores in single precision, never more than a block in memory."""
+def write(path: str, n_rows: str, n_models: str, n_races: str = "0") -> dict[str, Any]:
+    """Write labels, groups and scores in single precision, never more than a block in memory.
+
+    With `n_races` there is a second attribute of so many groups.
+    """
     rng = np.random.default_rng(0)
     k = int(n_models)
     skill, bias = rng.uniform(0.1, 0.4, k).astype(np.float32), rng.uniform(-0.1, 0.2, k).astype(np.float32)
@@ -29,8 +35,10 @@ def write(path: str, n_rows: str, n_models: str) -> dict[str, Any]:
         y = (rng.random(n) < 0.3 + 0.2 * group).astype(np.int8)
         noise = rng.random((k, n), dtype=np.float32)
         scores = np.clip(0.2 + skill[:, None] * y + bias[:, None] * group + 0.4 * noise, 0.0, 1.0).astype(np.float32)
-        columns = {LABEL: y, GROUP: np.where(group == 1, "m", "f")} | {f"m_{j}": scores[j] for j in range(k)}
-        table = pa.table(columns)
+        columns = {LABEL: y, GROUP: np.where(group == 1, "m", "f")}
+        if int(n_races):
+            columns[RACE] = np.array([f"race {i}" for i in range(int(n_races))])[rng.integers(0, int(n_races), n)]
+        table = pa.table(columns | {f"m_{j}": scores[j] for j in range(k)})
         if writer is None:
             writer = pq.ParquetWriter(path, table.schema, compression="none", use_dictionary=[GROUP])
         writer.write_table(table)
@@ -78,6 +86,25 @@ def points(path: str) -> dict[str, Any]:
     return {"fairness": found.fairness.tolist(), "accuracy": found.accuracy.tolist()}
 
 
+def imports() -> dict[str, Any]:
+    """Import what the command `audit` imports."""
+    from fairfrontier._cli import app, audit, console
+
+    return {"modules": [module.__name__ for module in (app, audit, console)]}
+
+
+def audit(path: str, chunk_rows: str = "") -> dict[str, Any]:
+    """Run the command `audit` with two attributes, in chunks if they are asked for."""
+    from fairfrontier.cli import main as command
+
+    chunked = ["--chunk-rows", chunk_rows] if chunk_rows else []
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
+        columns = ["--label", LABEL, "--sensitive", GROUP, "--sensitive", RACE]
+        status = command(["audit", path, *columns, *chunked, "--out", str(Path(folder, "out"))])
+        summary = json.loads(Path(folder, "out", "summary.json").read_text(encoding="utf-8"))
+    return {"status": status, "fauc": summary["fauc"]}
+
+
 def tuned(path: str) -> dict[str, Any]:
     """Fit the tuned path of 20 stacks from the file."""
     from fairfrontier import FairStacksClassifier
@@ -93,7 +120,7 @@ def tuned_in_memory(path: str) -> dict[str, Any]:
     from sklearn.model_selection import PredefinedSplit
 
     from fairfrontier import FairStacksClassifier
-    from fairfrontier.optimize._statistics import hashed_folds
+    from fairfrontier.optimize._folds import hashed_folds
 
     table = pq.read_table(path)
     scores = np.column_stack([table[name].to_numpy() for name in table.column_names if name not in (LABEL, GROUP)])
@@ -138,7 +165,8 @@ def solve(path: str) -> dict[str, Any]:
 
 
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
-    job.__name__: job for job in (write, read, read_and_gram, stack, points, tuned, tuned_in_memory, cluster, solve)
+    job.__name__: job
+    for job in (write, read, read_and_gram, stack, points, imports, audit, tuned, tuned_in_memory, cluster, solve)
 }
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from fairfrontier.benchmark._averages import cpu_seconds
 from fairfrontier.benchmark._records import RecordStore
 from fairfrontier.benchmark._runner import plan_cells
-from fairfrontier.benchmark._summary import cpu_seconds
 
 from ._common import Row
 

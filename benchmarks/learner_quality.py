@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 from fairfrontier import StepWeight, fauc, tradeoff_points
+from fairfrontier.benchmark._averages import estimate, paper_figures
 from fairfrontier.benchmark._paper_tables import markdown_rows, show
 from fairfrontier.benchmark._records import read_collection, write_atomically
-from fairfrontier.benchmark._summary import estimate, paper_figures
 from fairfrontier.benchmark._tasks import TASKS, load_problem, split_rows
 from fairfrontier.learners import FAGTB, AdversarialDebiasing, Reductions
 

@@ -35,6 +35,9 @@ figures are exact. Rates {} to {}: all {} pairs; rare: pairs of the rates {} and
 |---|---|---|---|---|---|---|
 """
 WORST = """
+With 30 rows against 1,000 the coverage lies between 93.9 and 97.4 %: a share of 30 rows has 31 possible values, and the
+coverage jumps with them from one pair of rates to the next.
+
 The worst ratio of all pairs of groups, lowest ÷ highest, which are themselves found from the data: its interval must
 hold the true worst ratio in at least 95 % of the cases. {:,} simulated files each; a verdict is wrong if it says
 above where the truth is below four fifths, or below where it is not.

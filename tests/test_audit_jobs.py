@@ -86,6 +86,9 @@ def test_sample_weights(run):
     assert changed["accuracy_high"] == pytest.approx(mean + 1.959963984540054 * error, abs=1e-12)
     scores = frame[["m_0", "m_1", "m_2"]]
     result = ff.audit(frame["y"], scores, sensitive_features=frame[["sex"]], sample_weight=frame["w"], stack=False)
+    # Selected over rows would not be the rate: the page shows the weights between them.
+    assert '>Weight</th><th scope="col" class="number">Selected<' in result.to_html()
+    assert ">Weight</th>" not in ff.audit(None, scores, sensitive_features=frame[["sex"]]).to_html()
     pd.testing.assert_frame_equal(result.groups(), table, check_dtype=False, atol=1e-12)
     chunked = pd.read_csv(
         run(frame, "--sample-weight", "w", "--scores", "m_*", "--chunk-rows", "100")[3] / "groups.csv"

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairfrontier import tradeoff_points
-from fairfrontier.benchmark._randomise import evenly_spaced_candidates
+from fairfrontier.benchmark._stacks import evenly_spaced_candidates
 
 
 @given(seed=st.integers(0, 10_000), p=st.integers(1, 30), n=st.integers(1, 25))

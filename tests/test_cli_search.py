@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from fairfrontier.report._files import _BROWSERS
 
 from fairfrontier.cli import main
-from fairfrontier.report._files import _BROWSERS
 
 FILES = ["candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json"]
 
@@ -46,8 +46,25 @@ def file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def found(file, tmp_path_factory):
     out = tmp_path_factory.mktemp("found") / "lda"
-    assert main(arguments(file, out, "--min-fairness", "0.8")) == 0
+    assert main(arguments(file, out, "--min-fairness", "0.8", "--achievable")) == 0
     return out
+
+
+def test_dossier_says_what_is_attainable(found):
+    summary = json.loads((found / "summary.json").read_text())
+    limit, delivered = summary["achievable"], summary["delivered"]
+    assert limit["have"] == delivered["accuracy"]
+    assert 0 <= delivered["fairness"] - limit["min_fairness"] < 0.001
+    assert [curve["track"] for curve in limit["curves"]] == ["blind", "aware"]
+    page = (found / "dossier.html").read_text()
+    assert limit["sentence"] in page
+    assert page.count('<path class="limit-band"') == 2
+
+
+def test_measures_without_an_achievable_frontier_are_refused_at_once(file, tmp_path, capsys):
+    options = ("--achievable", "--fairness", "equal_opportunity_ratio")
+    assert main(arguments(file, tmp_path / "out", *options)) == 2
+    assert "--achievable" in capsys.readouterr().err
 
 
 def test_files_and_summary(found):

@@ -5,12 +5,14 @@ from itertools import combinations
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from fairlearn import metrics as fairlearn_metrics
 
 import fairfrontier as ff
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
+from fairfrontier.metrics._contrasts import build_contrasts
 
 FAIRLEARN = {
     "impact_ratio": fairlearn_metrics.demographic_parity_ratio,
@@ -174,6 +176,31 @@ class TestReferenceAndStrata:
     def test_errors_say_what_to_do(self, fairness, message):
         with pytest.raises(InvalidInputError, match=message):
             ff.tradeoff_points([0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=list("abab"), fairness=fairness)
+
+
+class TestRowSets:
+    @pytest.mark.parametrize("measure", ["demographic_parity", "impact_ratio", "odds_ratio"])
+    def test_fairness_moves_with_its_largest_contrast(self, measure):
+        sets = build_contrasts(measure, [(None, g) for g in range(5)], ("g",)).sets
+        rng = np.random.default_rng(0)
+        before, after = rng.uniform(0.2, 0.8, (1, 5, 3)), rng.uniform(0.2, 0.8, (40, 5, 3))
+        link = {"demographic_parity": lambda p: p, "impact_ratio": np.log, "odds_ratio": lambda p: np.log(p / (1 - p))}
+        change = link[measure](after) - link[measure](before)
+        expected = np.max([np.abs(change[:, i] - change[:, j]) for i, j in combinations(range(5), 2)], axis=0)
+        if measure != "demographic_parity":  # their fairness is e to the minus difference of links
+            expected = np.minimum(sets.fairness(before) * expected, 1.0)
+        np.testing.assert_allclose(sets.movement(before, after), expected, rtol=1e-12)
+
+    @pytest.mark.parametrize("n_groups", [2, 3, 4, 7])
+    @pytest.mark.parametrize("against", ["", " against 1"])
+    def test_coordinates_have_the_lengths_of_the_pairs(self, n_groups, against):
+        keys = [(label, g) for label in (False, True) for g in range(n_groups)]
+        sets = build_contrasts(f"equalized_odds{against}", keys, ("g",)).sets
+        of_pairs = np.zeros((sets.n_contrasts, len(sets.names)))
+        for row, (first, second) in zip(of_pairs, sets.pairs(), strict=True):
+            row[first], row[second] = 1.0, -1.0
+        np.testing.assert_allclose(sets.pairs_of_basis() @ sets.basis(), of_pairs, atol=1e-14)
+        np.testing.assert_allclose(sets.basis().T @ sets.basis(), of_pairs.T @ of_pairs, atol=1e-13)
 
 
 class TestCurves:
@@ -343,7 +370,7 @@ class TestSeveralClasses:
                     y, decided, sensitive_features=group, fairness=fairness, sample_weight=weight
                 )
                 for j, found in enumerate(decided.values()):
-                    worst = 0.0
+                    worst, gaps = 0.0, []
                     for name in names:
                         rows = y == name if condition else np.ones(n, bool)
                         rates = [
@@ -351,6 +378,8 @@ class TestSeveralClasses:
                             for g in range(3)
                         ]
                         worst = max(worst, np.ptp(rates))
+                        gaps += [rates[a] - rates[b] for a, b in combinations(range(3), 2)]
+                    np.testing.assert_allclose(points.bias[j], gaps, atol=1e-12)
                     assert points.fairness[j] == pytest.approx(1 - worst, abs=1e-12)
                     assert points.accuracy[j] == pytest.approx(np.average(found == y, weights=weight))
                 assert points.fairness[-1] == 1.0
@@ -366,6 +395,13 @@ class TestSeveralClasses:
         assert points.fairness[1] == pytest.approx(min(min(r) / max(r) for r in rates))
         assert "sensitive_feature=f | decided 0 − sensitive_feature=m | decided 0" in points.contrasts
         assert ff.fauc_score(y, decided, sensitive_features=group) > 0.8
+
+    def test_names_of_a_dataframe_are_kept(self):
+        y = ["a", "b", "c", "a", "b", "c"]
+        frame = pd.DataFrame({"one": y, "other": y[::-1]})
+        points = ff.tradeoff_points(y, frame, sensitive_features=list("fmfmfm"))
+        assert points.names[:2] == ("one", "other")
+        assert points.accuracy[:2].tolist() == [1.0, pytest.approx(1 / 3)]
 
     def test_scores_are_no_classes(self):
         with pytest.raises(InvalidInputError, match="two classes"):

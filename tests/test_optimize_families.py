@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import (
     BaggingClassifier,
@@ -19,7 +20,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
-from fairfrontier._forests import out_of_bag, rows_in_bag, tree_matrix
+from fairfrontier._forests import out_of_bag, rows_in_bag, tree_matrix, weighted_trees
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import MinipatchTrees, classifier_zoo, fit_models, forest_trees, kitchen_sink
 
@@ -65,6 +66,33 @@ class TestForests:
         score = dict(model.estimators_)["lr"].predict_proba(X)[:, 1]
         expected = np.column_stack([score, equal]) @ model.weights_ + model.intercept_ - 0.5
         np.testing.assert_allclose(model.decision_function(X), expected)
+
+    @pytest.mark.parametrize("kind", [RandomForestClassifier, ExtraTreesClassifier, BaggingClassifier])
+    @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+    def test_the_weighted_sum_of_trees_is_that_of_their_matrix(self, kind, form, rows):
+        X, y, _ = rows
+        some = {"max_features": 0.5, "bootstrap_features": True} if kind is BaggingClassifier else {}
+        forest = kind(n_estimators=120, random_state=0, **some).fit(X, y)
+        weights = np.random.default_rng(1).normal(size=120)
+        weights[::3] = 0.0
+        for positive in (0, 1):
+            expected = tree_matrix(forest, form(X), positive) @ weights
+            found = weighted_trees(forest, form(X), positive, weights)
+            np.testing.assert_allclose(found, expected, atol=1e-12)
+        # The same to the last bit on any number of threads.
+        np.testing.assert_array_equal(found, weighted_trees(forest.set_params(n_jobs=2), form(X), 1, weights))
+
+    def test_the_weighted_sum_of_families_is_that_of_their_matrix(self, rows):
+        X, y, _ = rows
+        patches = MinipatchTrees(60, max_features=2, random_state=0).fit(X, y)
+        zoo = fit_models([("zoo/lr", LogisticRegression())], X, y)
+        union = kitchen_sink(patches, zoo, forest_trees(clone(FOREST).fit(X, y)))
+        for weights in (np.random.default_rng(2).normal(size=91), np.zeros(91), np.arange(91) == 60):
+            found = union.predict_weighted(X, weights.astype(float))
+            np.testing.assert_allclose(found, union.predict_matrix(X) @ weights, atol=1e-5)
+        np.testing.assert_allclose(
+            patches.predict_weighted(X, np.ones(60)), patches.predict_matrix(X).sum(axis=1, dtype=float), atol=1e-12
+        )
 
     def test_with_a_slash_in_its_name_it_is_one_model(self, rows):
         assert fitted([LOGISTIC, ("trees/forest", FOREST)], rows).names_ == ("lr", "trees/forest")

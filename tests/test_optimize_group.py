@@ -230,9 +230,9 @@ def test_columns_of_a_fold_come_from_models_that_have_not_seen_it():
     rest, fold = np.flatnonzero(folds != 2), np.flatnonzero(folds == 2)
     alone = fit_group_models(X[rest], {"g": group[rest]})
     assert alone.names[1] == "group/g=c/logistic"
-    np.testing.assert_allclose(found.matrix[fold, 0], alone.predict_matrix(X[fold])[:, 1], atol=1e-3)
+    np.testing.assert_allclose(found.matrix[fold, 0], alone.predict_matrix(X[fold])[:, 1], atol=1e-10)
     everything = fit_group_models(X, {"g": group}).predict_matrix(X)
-    np.testing.assert_allclose(found.estimators[0][1].predict(X), everything[:, 1], atol=1e-3)
+    np.testing.assert_allclose(found.estimators[0][1].predict(X), everything[:, 1], atol=1e-10)
 
 
 def test_weights_reach_the_models_of_the_attribute():

@@ -13,7 +13,7 @@ from fairfrontier import taf_curve
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.optimize import StackStatistics
 from fairfrontier.optimize._decision_path import decision_path
-from fairfrontier.optimize._statistics import assign_folds, train_test
+from fairfrontier.optimize._folds import assign_folds, train_test
 
 from .stacking import Stacking, measured
 

@@ -226,3 +226,35 @@ def test_vendored_library_is_the_published_file():
     digest = hashlib.sha256((vendor / "d3.min.js").read_bytes()).hexdigest()
     assert digest in (vendor / "NOTICE.md").read_text()
     assert (vendor / "LICENSE-d3.txt").read_text() in Collector(render_html(summary_of())).text
+
+
+def test_achievable_curve_is_behind_the_models():
+    """With known posteriors: the sentence, the curves for the script, and the words without it."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    sex, x = rng.integers(0, 2, n), rng.random(n)
+    y = (rng.random(n) < x).astype(int)
+    known = x, np.full((n, 2), 0.5)
+    curves = {
+        track: ff.achievable_frontier(None, y, sensitive_features=sex, probabilities=known, track=track)
+        for track in ("aware", "blind")
+    }
+    scores = {"noisy": np.clip(x + rng.normal(0, 0.5, n), 0, 1)}
+    options = {"sensitive_features": sex, "stack": False, "min_fairness": 0.9}
+    result = ff.audit(y, scores, achievable=curves, **options)
+    limit = result.summary["achievable"]
+    have = ((scores["noisy"] > 0.5) == y).mean()
+    assert limit["have"] == pytest.approx(have)
+    assert [curve["track"] for curve in limit["curves"]] == ["blind", "aware"]
+    added = max(0.0, curves["aware"](0.9) - curves["blind"](0.9))
+    said = f"At fairness 0.9 you have {have:.3f}; {curves['blind'](0.9):.3f} ("
+    assert result.findings[-1].startswith(said)
+    assert result.findings[-1].endswith(f"knowing the attribute would add {added:.3f}.")
+    page = result.to_html()
+    assert result.findings[-1] in page
+    assert "what any rule could reach with these features" in page
+    assert "what any rule could reach" not in ff.audit(y, scores, **options).to_html().split("<script")[0]
+    with pytest.raises(ValueError, match="equal_opportunity"):
+        ff.audit(y, scores, achievable=curves["blind"], fairness="equal_opportunity", **options)
+    with pytest.raises(ValueError, match="achievable"):
+        ff.audit(y, scores, achievable=curves["blind"], accuracy="f1", **options)

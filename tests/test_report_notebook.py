@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairfrontier import taf_curve
-from fairfrontier._html import curve_html, points_html, stack_html
+from fairfrontier._notebook import curve_html, points_html, stack_html
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 

@@ -88,6 +88,12 @@ def test_the_best_constant_model_is_best_by_the_measure(accuracy, value):
     assert points.fairness[-1] == 1.0
 
 
+def test_payoffs_may_depend_on_the_decision_for_one_label_only():
+    y, group = np.array([0, 0, 1, 1]), list("abab")
+    measure = ff.expected_payoff(true_positive=1.0, false_negative=1.0, false_positive=-1.0)
+    assert accuracies(measure, y, [1.0, 0.0, 0.0, 1.0], group).tolist() == [0.5]
+
+
 def test_payoffs_prefer_the_better_constant():
     y, group = np.tile([0, 0, 0, 1], 10), np.repeat(["a", "b"], 20)
     measure = ff.expected_payoff(true_positive=5.0, false_positive=-1.0)

@@ -24,7 +24,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import train_test_split
 
 import fairfrontier as ff
-from fairfrontier.benchmark._peers import RivalRows, oxonfair, threshold_optimizer
+from fairfrontier.benchmark._post_processing import RivalRows, oxonfair, threshold_optimizer
 
 TOLERANCES = np.linspace(0.0, 0.2, 21)
 

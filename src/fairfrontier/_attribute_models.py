@@ -16,10 +16,6 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -100,6 +96,12 @@ def default_learners(random_state: int = 0) -> list[tuple[str, Any]]:
 
     Both take any table of numbers and categories, missing values included.
     """
+    # Not at the top: they take long to import, and a stack of scores makes no models of the attribute.
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     logistic = make_pipeline(TableEncoder(), StandardScaler(), LogisticRegression(max_iter=1000))
     boosting = HistGradientBoostingClassifier(
         learning_rate=0.05, max_leaf_nodes=15, max_iter=100, early_stopping=False, random_state=random_state

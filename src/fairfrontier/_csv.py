@@ -27,9 +27,11 @@ def plain_number(value: float) -> str:
     """
     if value == int(value):
         return str(int(value))
+    digits, _, exponent = repr(float(value)).partition("e")
+    if not exponent:
+        return digits
     if abs(value) >= 1e-6:
         return np.format_float_positional(value, trim="-")
-    digits, _, exponent = repr(float(value)).partition("e")
     return f"{digits}e{int(exponent)}"
 
 

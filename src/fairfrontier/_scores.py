@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_classifier, is_regressor
 
 from fairfrontier._columns import FloatArray, column, factorize, factorize_objects, finite, is_missing, numeric
+from fairfrontier._validation import check_finite
 from fairfrontier.exceptions import InvalidInputError
 
 Classes = Sequence[Any] | NDArray[Any]
@@ -156,17 +157,6 @@ def named_models(estimators: Any, *, expected: str) -> list[tuple[str, Any]]:
     if repeated:
         raise InvalidInputError(f"estimators must have distinct names; got {sorted(repeated)[0]!r} more than once")
     return [(name, model) for name, model in estimators]
-
-
-def check_finite(matrix: NDArray[Any], names: Sequence[str]) -> None:
-    """Raise if a prediction in a matrix (n, k) is not a finite number, and name its model."""
-    if np.isfinite(matrix).all():
-        return
-    row, model = np.argwhere(~np.isfinite(matrix))[0]
-    raise InvalidInputError(
-        f"predictions must have no NaN or inf; got {matrix[row, model]} of model {names[model]!r} at row {row}: "
-        "drop these rows or impute them"
-    )
 
 
 def _classifier_scores(model: Any, X: Any, classes: Classes, name: str, for_stack: bool) -> FloatArray:

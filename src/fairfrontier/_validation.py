@@ -301,6 +301,17 @@ def _decisions(values: NDArray[Any], classes_of: NDArray[Any] | None) -> NDArray
     return np.asarray(values == classes[1]).astype(np.uint8)
 
 
+def check_finite(matrix: NDArray[Any], names: Sequence[str]) -> None:
+    """Raise if a prediction in a matrix (n, k) is not a finite number, and name its model."""
+    if np.isfinite(matrix).all():
+        return
+    row, model = np.argwhere(~np.isfinite(matrix))[0]
+    raise InvalidInputError(
+        f"predictions must have no NaN or inf; got {matrix[row, model]} of model {names[model]!r} at row {row}: "
+        "drop these rows or impute them"
+    )
+
+
 def _no_model() -> InvalidInputError:
     return InvalidInputError("y_preds must hold at least one model; got none: give one column of scores per model")
 

@@ -12,7 +12,7 @@ from fairfrontier import FairStacksClassifier
 from fairfrontier._rows import Rows
 from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize._guarantee import certified, promise_advice
+from fairfrontier.optimize._promise import promise_advice, promised_candidates
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95
@@ -113,7 +113,7 @@ def _decide(model: FairStacksClassifier) -> Decide:
 
 
 def _guaranteed(model: FairStacksClassifier, own: Draw, asked: float) -> Decide:
-    """Return the most accurate stack of a path that is certified on rows of its own."""
+    """Return the most accurate stack of a path that is promised on rows of its own."""
     cells = Rows.validated(own.y == 1, own.H, own.group).cells(labelled=True)
     contrasts = build_contrasts(own.measure, cells.keys, cells.attributes)
     member = contrasts.membership[:, cells.codes].astype(np.float64)
@@ -121,9 +121,9 @@ def _guaranteed(model: FairStacksClassifier, own: Draw, asked: float) -> Decide:
     positives, sizes = (member @ decisions).T, member.sum(axis=1)
     fairness, accuracy = model.points_.fairness[:-1], model.points_.accuracy[:-1]
     order = np.arange(int(np.argmax(fairness)), -1, -1)
-    found = certified(
+    found = promised_candidates(
         positives, sizes, contrasts.sets, min_fairness=asked, confidence=CONFIDENCE, order=order
-    ).certified
+    ).promised
     if not found.any():
         options = {"min_fairness": asked, "confidence": CONFIDENCE}
         raise InfeasibleError(promise_advice(positives[order[0]], sizes, contrasts.sets, len(own.y), **options))

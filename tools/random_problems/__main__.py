@@ -13,9 +13,6 @@ from tools.random_problems.report import page
 from tools.random_problems.runner import run
 from tools.random_problems.tally import Tally, read_records, write_record
 
-# Problems that a process takes at a time; fewer where each part is kept.
-_CHUNK, _KEPT_CHUNK = 250, 50
-
 
 def main() -> int:
     """Run as the command line says; return 1 if anything crashed or did not match."""
@@ -25,14 +22,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", type=int, help="run the problem with this number alone, and let a crash through")
     parser.add_argument("--out", type=Path, help="write the page here")
+    parser.add_argument(
+        "--part", type=int, default=250, help="problems that a process takes at a time, and a record has"
+    )
     parser.add_argument("--records", type=Path, help="keep what is finished here, and do not repeat it")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="begin no further problems after that long")
     options = parser.parse_args()
     if options.only is not None:
         total = run(range(options.only, options.only + 1), options.seed, raises=True)
     else:
-        size = _CHUNK if options.records is None else _KEPT_CHUNK
-        chunks = [range(first, min(first + size, options.problems)) for first in range(0, options.problems, size)]
+        starts = range(0, options.problems, options.part)
+        chunks = [range(first, min(first + options.part, options.problems)) for first in starts]
         total = _run_all(chunks, options)
     text = page(total, seed=options.seed, jobs=options.jobs)
     if options.out is None:

@@ -38,7 +38,8 @@ def row_sets(problem: Problem) -> list[list[np.ndarray]]:
     for condition in CONDITIONS[problem.fairness]:
         for column in columns:
             rows = [i for i in range(n) if condition is None or problem.y[i] == condition]
-            blocks.append([np.array([i for i in rows if column[i] == g], dtype=int) for g in sorted(set(column))])
+            value = column.tolist()
+            blocks.append([np.array([i for i in rows if value[i] == g], dtype=int) for g in sorted(set(value))])
     return blocks
 
 
@@ -71,7 +72,7 @@ def outcomes(problem: Problem) -> np.ndarray:
     """Return decisions, or scores where there is no threshold, as double precision."""
     if problem.regression or problem.threshold is None:
         return problem.scores.astype(np.float64)
-    return np.array([[float(s > problem.threshold) for s in row] for row in problem.scores])
+    return np.array([[float(float(s) > problem.threshold) for s in row] for row in problem.scores])
 
 
 def accuracy(problem: Problem, outcome: np.ndarray, score: np.ndarray) -> float:

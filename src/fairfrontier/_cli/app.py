@@ -80,15 +80,21 @@ Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-
 Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
 
 
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"fairfrontier {__version__}")
+        raise typer.Exit
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and stop.", callback=_show_version, is_eager=True)
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
-    if version:
-        typer.echo(f"fairfrontier {__version__}")
-    elif context.invoked_subcommand is None:
+    if context.invoked_subcommand is None:
         typer.echo(context.get_help())
 
 
@@ -130,7 +136,7 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import run_audit
     from fairfrontier._cli.options import AuditOptions, check_form, parse_delimiter
-    from fairfrontier.report._files import output_names, write_results
+    from fairfrontier.report._outputs import output_names, write_results
 
     ll144 = check_form(form, label=label, sample_weight=sample_weight)
     differences = baseline is not None and accuracy == "accuracy" and label is not None
@@ -324,6 +330,9 @@ def search(
         ),
     ] = None,
     pdf: Annotated[bool, typer.Option("--pdf", help="Also print the dossier, with the Chromium installed.")] = False,
+    achievable: Annotated[
+        bool, typer.Option("--achievable", help="Also say what any rule could reach with these features.")
+    ] = False,
     jobs: Annotated[int, typer.Option(help="Threads of training.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
     force: Force = False,
@@ -335,6 +344,7 @@ def search(
     from fairfrontier._cli.search import (
         PDF,
         SEARCH_OUTPUTS,
+        check_achievable,
         dataset_table,
         parse_duration,
         read_search,
@@ -343,12 +353,14 @@ def search(
         step_bar,
     )
     from fairfrontier.exceptions import InvalidInputError
-    from fairfrontier.report._files import find_browser
+    from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
 
     check_output(out, ("summary.json",), force=force)
     if pdf:
         find_browser("dossier.html")  # now, not after the search
+    if achievable:
+        check_achievable(fairness)
     seconds, chosen_seed = parse_duration(time), check_seed(seed)
     if (file is None) == (dataset is None):
         raise InvalidInputError("give one of FILE and --dataset: the table to search")
@@ -391,7 +403,7 @@ def search(
             folder=out,
             progress=progress,
         )
-        summary = run_search(table, found, out, pdf=pdf)
+        summary = run_search(table, found, out, pdf=pdf, achievable=achievable)
     console = terminal.make_console()
     terminal.print_search(console, summary)
     terminal.print_files(console, out, (*SEARCH_OUTPUTS, *([PDF] if pdf else [])))
@@ -423,7 +435,7 @@ def demo(
     check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
-    from fairfrontier.report._files import write_results
+    from fairfrontier.report._outputs import write_results
 
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()

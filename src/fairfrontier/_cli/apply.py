@@ -16,8 +16,8 @@ from fairfrontier._persistence import load
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
 from fairfrontier.chunks import file_chunks
+from fairfrontier.chunks._formats import TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.chunks._tables import TableFile, read_batches
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report._prepare import as_text
 from fairfrontier.report._ratios import proportion_test

@@ -9,7 +9,7 @@ from typing import Any
 
 from fairfrontier._extras import require
 from fairfrontier.chunks._files import is_number
-from fairfrontier.chunks._tables import TableFile, distinct_texts
+from fairfrontier.chunks._formats import TableFile, distinct_texts
 from fairfrontier.exceptions import InvalidInputError
 
 # A text column with at least this share of numbers was meant to be one of numbers.

@@ -24,7 +24,7 @@ from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._inference import fauc_interval
 from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
-from fairfrontier.report._files import output_names
+from fairfrontier.report._outputs import output_names
 from fairfrontier.report._stack import path_names
 from fairfrontier.report._summarise import STACK_FAMILY as FAMILY
 from fairfrontier.report._summarise import join_points

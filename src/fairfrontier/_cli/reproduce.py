@@ -157,8 +157,8 @@ class _Lines:
 
 def summary_table(summary: "TableSummary") -> Table:
     """Return the table of delivered FAUC so far: of means over the splits that are done."""
+    from fairfrontier.benchmark._averages import DELIVERED
     from fairfrontier.benchmark._paper_tables import AWARE, column_title, short, table_title
-    from fairfrontier.benchmark._summary import DELIVERED
 
     # The table of several attributes evaluates stacks for attributes that they were not chosen for.
     figure = "fauc" if summary.table == "multi" else DELIVERED

@@ -1,6 +1,7 @@
 """The commands `search` and `verify`: from a file to a certified alternative, and every figure of it once more."""
 
 import json
+import math
 import re
 import shutil
 import time
@@ -21,12 +22,17 @@ from fairfrontier._cli.options import parse_bands
 from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._csv import to_csv
+from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._tables import read_table
+from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.limit import AchievableFrontier, achievable_frontier
+from fairfrontier.limit._achievable import TRACKS
+from fairfrontier.limit._task import LIMIT_MEASURES
+from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
-from fairfrontier.report._files import print_page
+from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
@@ -210,7 +216,9 @@ def _attribute(bunch: Any, attribute: str) -> Any:
     )
 
 
-def run_search(table: SearchTable, search: FairSearch, folder: Path, *, pdf: bool = False) -> dict[str, Any]:
+def run_search(
+    table: SearchTable, search: FairSearch, folder: Path, *, pdf: bool = False, achievable: bool = False
+) -> dict[str, Any]:
     """Search, and write everything into a folder; return the summary.
 
     Parameters
@@ -223,6 +231,8 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path, *, pdf: boo
         For the results; the steps of a killed search in it are not taken again.
     pdf : bool
         Also print the dossier with the Chromium that is installed.
+    achievable : bool
+        Also say what any rule could reach with the features of the search.
     """
     begun = time.monotonic()
     search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
@@ -235,8 +245,10 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path, *, pdf: boo
         "source": table.source,
         "labels": list(table.labels),
         "notes": list(table.notes),
-        "seconds": round(time.monotonic() - begun, 1),
     }
+    if achievable:
+        summary["achievable"] = _achievable(table, search)
+    summary["seconds"] = round(time.monotonic() - begun, 1)
     header = list(summary["candidates"][0])
     rows = [[one[name] for name in header] for one in summary["candidates"]]
     (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
@@ -251,6 +263,25 @@ def run_search(table: SearchTable, search: FairSearch, folder: Path, *, pdf: boo
     scratch.replace(folder / "summary.json")  # last: it says that the search is finished
     shutil.rmtree(folder / "steps", ignore_errors=True)
     return summary
+
+
+def check_achievable(fairness: str) -> None:
+    """Raise if there is no achievable frontier for a measure, before a search and not after it."""
+    one_of(fairness, LIMIT_MEASURES, parameter="--fairness with --achievable")
+
+
+def _achievable(table: SearchTable, search: FairSearch) -> dict[str, Any]:
+    """Return what any rule could reach with the features of a search, at the fairness that the choice delivers."""
+    arrow = require("pyarrow", extra="cli", purpose="search")
+    X = arrow.table({one.name: table.columns[one.name] for one in search.columns_ if one.used})
+    options: dict[str, Any] = {"fairness": search.fairness, "sensitive_mode": search.sensitive_mode}
+    options |= {"confidence": search.confidence, "n_jobs": search.n_jobs, "random_state": search.random_state}
+    options["sensitive_features"] = table.sensitive
+    curves: dict[str, AchievableFrontier] = {}
+    for track in TRACKS:
+        curves[track] = achievable_frontier(X, table.y, track=track, **options)
+    level = math.floor(1000 * search.delivered_.fairness) / 1000
+    return achievable_summary(curves, search.delivered_.accuracy, level, fairness=search.fairness)
 
 
 def start_anew(folder: Path) -> None:

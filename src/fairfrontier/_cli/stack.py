@@ -15,7 +15,7 @@ from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, summarise
 from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory
-from fairfrontier.report._files import output_names, write_results
+from fairfrontier.report._outputs import output_names, write_results
 from fairfrontier.report._stack import FittedStack, fit_on_part
 from fairfrontier.report._summarise import family_name
 from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text

@@ -2,6 +2,7 @@
 
 import difflib
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from fairfrontier._cli.columns import ScoreColumns, check_column, check_numbers,
 from fairfrontier._cli.options import AuditOptions, parse_bands, parse_thresholds
 from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
-from fairfrontier.chunks._files import gathered
+from fairfrontier.chunks._files import gathered, single_precision
+from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.chunks._tables import TableFile, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._prepare import (
     NO_ROW,
@@ -78,14 +79,13 @@ class AuditTable:
 def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     """Open the file of an audit, look at its rows once, and prepare them."""
     table = open_file(options.file, delimiter=options.delimiter, encoding=options.encoding)
-    raw, columns = _raw_rows(table, options)
-    raw.progress = progress
     in_memory = options.chunk_rows is None
+    common = _common_threshold(options)
+    most_double = MOST_DOUBLE if in_memory and (common is not None or options.regression) else None
+    raw, columns = _raw_rows(table, options, most_double, partial(single_precision, threshold=common))
+    raw.progress = progress
     if in_memory:
-        general, of_model = parse_thresholds(options.threshold)
-        common = (general or (0.5,))[0] if not options.regression and len(general) < 2 and not of_model else None
-        single = MOST_DOUBLE if common is not None or options.regression else None
-        raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=single))
+        raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=most_double))
     survey = raw.sum(Surveyor(options.label, options.regression))
     _check_survey(survey, options)
     kept, columns = _kept(survey, columns, options)
@@ -117,7 +117,15 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     return AuditTable(scaled, n_rows, survey.n_rows, in_memory, labels, groups, threshold, rule, rescaled, tuple(notes))
 
 
-def _raw_rows(table: TableFile, options: AuditOptions) -> tuple[StreamedChunks, ScoreColumns]:
+def _common_threshold(options: AuditOptions) -> float | None:
+    """Return the threshold of all models; None where they have several, or for regression."""
+    general, of_model = parse_thresholds(options.threshold)
+    return None if options.regression or len(general) > 1 or of_model else (general or (0.5,))[0]
+
+
+def _raw_rows(
+    table: TableFile, options: AuditOptions, most_double: int | None, to_single: Any
+) -> tuple[StreamedChunks, ScoreColumns]:
     """Return the rows as they stand in the file, numbers put into bands, and which columns may be scores."""
     for name, option in ((options.label, "--label"), (options.sample_weight, "--sample-weight")):
         if name is not None:
@@ -132,6 +140,8 @@ def _raw_rows(table: TableFile, options: AuditOptions) -> tuple[StreamedChunks, 
         numbers.append(options.label)
     named = [name for name in (*bands, options.label, options.sample_weight) if name is not None]
     columns = score_columns(table, options.scores, set(named), positive=options.positive)
+    # A matrix in double precision that is given up at once would take as long to fill as the file to read.
+    single = most_double is not None and (table.n_rows or 0) * len(columns.names) > most_double
     raw = file_chunks(
         table,
         label=options.label,
@@ -143,6 +153,7 @@ def _raw_rows(table: TableFile, options: AuditOptions) -> tuple[StreamedChunks, 
         text=[name for name in named if name not in numbers],
         numbers=numbers,
         decisions=columns.decisions,
+        to_single=to_single if single else None,
     )
     limits = {name: limits for name, limits in bands.items() if limits}
     return (raw.map(Banded(limits)) if limits else raw), columns
@@ -216,7 +227,8 @@ def _check_survey(survey: Survey, options: AuditOptions) -> None:
                 "put them into bands first, such as ages into 'under 40' and '40 or more'"
             )
         if len(groups) < 2:
-            raise GroupError(f"--sensitive {name!r} must have at least two groups; got only {next(iter(groups))!r}")
+            got = f"only {next(iter(groups))!r}" if groups else "none"
+            raise GroupError(f"--sensitive {name!r} must have at least two groups; got {got}")
     if options.sensitive_mode == "intersectional" and len(survey.combinations) > MAX_GROUPS:
         raise GroupError(
             f"--sensitive-mode intersectional must make at most {MAX_GROUPS} groups; got {len(survey.combinations)}: "

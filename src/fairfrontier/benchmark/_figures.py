@@ -10,9 +10,9 @@ import numpy as np
 from fairfrontier._disk import write_atomically
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
+from fairfrontier.benchmark._averages import Entry, TableSummary
 from fairfrontier.benchmark._paper_tables import column_title
 from fairfrontier.benchmark._records import IN_X
-from fairfrontier.benchmark._summary import Entry, TableSummary
 from fairfrontier.identify._frontier import taf_curve
 
 # Okabe and Ito's palette, which colour-blind people can tell apart; dashes tell the methods apart in black and white.

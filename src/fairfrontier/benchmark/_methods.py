@@ -1,8 +1,7 @@
 """The rows of the tables: what each method is, where it applies, and how it is evaluated on one split."""
 
 from fairfrontier.benchmark._families import ATTRIBUTE, GROUPS
-from fairfrontier.benchmark._peers import run_peer
-from fairfrontier.benchmark._plug_in import run_plug_in
+from fairfrontier.benchmark._post_processing import run_peer, run_plug_in
 from fairfrontier.benchmark._stacks import SINK, run_constrained, run_fairstacks
 from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData, evaluate_both
 

@@ -4,8 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Sequence
 
-from fairfrontier.benchmark._records import IN_X, TRACKS
-from fairfrontier.benchmark._summary import (
+from fairfrontier.benchmark._averages import (
     DELIVERED,
     FIGURES,
     MISS_SHARE,
@@ -15,6 +14,7 @@ from fairfrontier.benchmark._summary import (
     TableSummary,
     paper_figures,
 )
+from fairfrontier.benchmark._records import IN_X, TRACKS
 from fairfrontier.benchmark._task_data import Method
 from fairfrontier.benchmark._tasks import TASKS
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fairfrontier._disk import remove_abandoned, write_atomically
 from fairfrontier._validation import number, one_of
+from fairfrontier.benchmark._averages import DELIVERED, TableSummary, cpu_seconds, summarise_table
 from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
@@ -23,7 +24,6 @@ from fairfrontier.benchmark._paper_tables import (
 from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record
 from fairfrontier.benchmark._run_settings import FULL, SETTINGS
 from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
-from fairfrontier.benchmark._summary import DELIVERED, TableSummary, cpu_seconds, summarise_table
 from fairfrontier.benchmark._task_data import Method
 from fairfrontier.benchmark._tasks import TASKS
 from fairfrontier.benchmark._user_table import UserTable, prepare_table

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, attributes
 from fairfrontier.benchmark._tasks import Problem, Task
-from fairfrontier.chunks._tables import TableFile, open_stream, open_table
+from fairfrontier.chunks._formats import TableFile, open_stream, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._encoding import TableEncoding
 from fairfrontier.search._screening import screen

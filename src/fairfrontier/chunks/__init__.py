@@ -4,9 +4,9 @@ Everything that fairfrontier computes from chunks is a sum over them, so one obj
 """
 
 from fairfrontier._rows import Rows
-from fairfrontier.chunks._dask import dask_chunks, is_dask
+from fairfrontier.chunks._dask import dask_chunks
 from fairfrontier.chunks._files import file_chunks, file_schema
-from fairfrontier.chunks._source import Chunks, array_chunks, iterable_chunks, whole
+from fairfrontier.chunks._source import Chunks, array_chunks, is_dask, iterable_chunks, whole
 
 __all__ = [
     "Chunks",

@@ -12,7 +12,7 @@ import numpy as np
 from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
-from fairfrontier.chunks._source import Chunks, Step, T, add, total
+from fairfrontier.chunks._source import Chunks, Step, T, add, is_dask, total
 from fairfrontier.exceptions import ClusterError, InvalidInputError
 
 _PURPOSE = "Computing on Dask collections"
@@ -22,12 +22,6 @@ _WIDTH = 8
 _STRIDE = 2**40
 # Seconds without a worker or scheduler after which a cluster counts as gone, and between two looks at it.
 _PATIENCE, _POLL = 60.0, 0.05
-
-
-def is_dask(*values: Any) -> bool:
-    """Tell whether one of the values, or of the values of a dict, is a Dask collection."""
-    flat = [v for value in values for v in (value.values() if isinstance(value, Mapping) else (value,))]
-    return any(hasattr(type(value), "__dask_graph__") for value in flat)
 
 
 @dataclass(frozen=True)

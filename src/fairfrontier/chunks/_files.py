@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
+from fairfrontier.chunks._formats import TableFile, open_stream, open_table
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
-from fairfrontier.chunks._tables import TableFile, open_stream, open_table
 from fairfrontier.exceptions import DataFileError, FairFrontierError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
-# Columns that are read at once where all rows are read at once: few enough not to hold the file twice.
-_COLUMNS = 32
+# Columns that are read at once where all rows are read at once: few enough for one memory to serve them in turn.
+_COLUMNS = 8
 # Pyarrow would otherwise fetch the whole file ahead of what is read, and each column of a row group at once.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**20}
 
@@ -44,6 +44,8 @@ class Columns:
         Columns of a CSV file that are numbers even if the first of them are whole; scores are so anyway.
     decisions : dict of str to (str, str)
         Scores that are words, and the words of decision 0 and decision 1.
+    to_single : callable or None
+        What turns a column of scores into single precision; None: they keep that of the file.
     """
 
     label: str | None
@@ -54,6 +56,7 @@ class Columns:
     text: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
     decisions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    to_single: Callable[[NDArray[Any]], NDArray[np.float32]] | None = None
 
     def about_rows(self) -> list[str]:
         """Return the columns that are not scores, each once."""
@@ -68,11 +71,13 @@ class Columns:
         """Return a pyarrow record batch as validated rows."""
         position = {name: i for i, name in enumerate(batch.schema.names)}
         of_numbers = [name for name in self.scores if name not in self.decisions]
-        dtype = _common_type([batch.schema.field(position[name]).type for name in of_numbers])
+        types = [batch.schema.field(position[name]).type for name in of_numbers]
+        dtype = _common_type(types) if self.to_single is None else np.float32
         scores = np.empty((len(self.scores), batch.num_rows), dtype=dtype)
         for values, name in zip(scores, self.scores, strict=True):
             column, words = batch.column(position[name]), self.decisions.get(name)
-            values[:] = _numbers(column, name) if words is None else _decided(column, name, words, first_row)
+            found = _numbers(column, name) if words is None else _decided(column, name, words, first_row)
+            values[:] = found if self.to_single is None else self.to_single(found)
 
         def read(name: str | None) -> NDArray[Any] | None:
             return None if name is None else _values(batch.column(position[name]))
@@ -156,6 +161,7 @@ def file_chunks(
     text: Sequence[str] = (),
     numbers: Sequence[str] = (),
     decisions: Mapping[str, tuple[str, str]] | None = None,
+    to_single: Callable[[NDArray[Any]], NDArray[np.float32]] | None = None,
 ) -> StreamedChunks:
     """Read a CSV, Parquet or Excel file in chunks; which of them it is, its first bytes say.
 
@@ -179,6 +185,8 @@ def file_chunks(
         Columns of a CSV file that are text, or numbers, whatever their first values look like.
     decisions : dict of str to (str, str), optional
         Scores that are words, and the words of decision 0 and decision 1.
+    to_single : callable, optional
+        What turns a column of scores into single precision; None: they keep that of the file.
 
     Examples
     --------
@@ -200,6 +208,7 @@ def file_chunks(
         tuple(text),
         tuple(numbers),
         decisions or {},
+        to_single,
     )
     known = _resolved(asked, table)
     step = rows_of_chunk(chunk_rows, len(known.scores))
@@ -331,7 +340,8 @@ class _ColumnBlocks:
 
     def __init__(self, source: Any, names: list[str]) -> None:
         arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-        self.schema = arrow.schema([source.schema_arrow.field(name) for name in names])
+        every = source.schema_arrow  # made anew each time it is asked for
+        self.schema = arrow.schema([every.field(name) for name in names])
         self.num_rows = source.metadata.num_rows
         self._source, self._first = source, -1
         self._block: Any = None

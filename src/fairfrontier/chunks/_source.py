@@ -1,7 +1,7 @@
 """Where chunks come from, and the one thing that is done with them: adding up what a function makes of each."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import reduce
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -106,6 +106,12 @@ class StreamedChunks(Chunks):
         return other
 
 
+def is_dask(*values: Any) -> bool:
+    """Tell whether one of the values, or of the values of a dict, is a Dask collection."""
+    flat = [v for value in values for v in (value.values() if isinstance(value, Mapping) else (value,))]
+    return any(hasattr(type(value), "__dask_graph__") for value in flat)
+
+
 def whole(rows: Rows) -> StreamedChunks:
     """Take rows that are all in memory as one chunk."""
     return StreamedChunks(rows.names, lambda: iter([(rows, 1.0)]))
@@ -174,7 +180,7 @@ def array_chunks(
             part = Rows.validated(
                 target[rows],
                 np.asarray(scores[rows]),
-                {name: values[rows] for name, values in attributes.items()},
+                validate.AttributeColumns({name: values[rows] for name, values in attributes.items()}),
                 names=known,
                 first_row=start,
                 **{key: value[rows] for key, value in optional.items()},

@@ -6,7 +6,7 @@ from fairfrontier.datasets._communities import load_communities
 from fairfrontier.datasets._compas import load_compas
 from fairfrontier.datasets._default import load_default
 from fairfrontier.datasets._design import DesignMatrix, design_matrix
-from fairfrontier.datasets._summary import GroupRate, TaskSummary, describe_all
+from fairfrontier.datasets._task_summaries import GroupRate, TaskSummary, describe_all
 
 __all__ = [
     "DesignMatrix",

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier.datasets._archive import Column, binary_column, read_table
 from fairfrontier.datasets._bunch import AsFrame, Recipe, deliver
-from fairfrontier.datasets._files import Column, binary_column, read_table
 
 DESCR = """\
 Adult income

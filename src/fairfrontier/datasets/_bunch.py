@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from fairfrontier._extras import require
-from fairfrontier.datasets._files import Column, Table
+from fairfrontier.datasets._archive import Column, Table
 from fairfrontier.exceptions import InvalidInputError
 
 AsFrame = bool | Literal["auto"]

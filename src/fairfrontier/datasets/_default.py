@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from fairfrontier.datasets._archive import read_table
 from fairfrontier.datasets._bunch import AsFrame, Recipe, deliver
-from fairfrontier.datasets._files import read_table
 
 DESCR = """\
 Default of credit-card clients

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairfrontier._columns import as_array, numeric, to_frame
-from fairfrontier._html import curve_html
+from fairfrontier._notebook import curve_html
 from fairfrontier._validation import FloatArray, IntArray, interpolation, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._hull import concave_majorant, ratio_hull, signed_hull_1d, signed_hull_lp

@@ -10,15 +10,16 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import library_of, to_frame
-from fairfrontier._html import points_html
+from fairfrontier._notebook import points_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._calls import Calls
-from fairfrontier.identify._classes import class_decisions, joined
+from fairfrontier.identify._callable_measures import Calls
 from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
-from fairfrontier.metrics._accuracy import Accuracy, best_constant
+from fairfrontier.identify._multiclass import class_decisions, joined
+from fairfrontier.metrics._accuracy import Accuracy
+from fairfrontier.metrics._constant import best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
 

@@ -118,3 +118,16 @@ class FamilyUnion:
             matrix[:, start : start + part.shape[1]] = part
             start += part.shape[1]
         return matrix
+
+    def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum (n,) of all models' predictions times `weights` (k,)."""
+        ends = np.cumsum([len(family.names) for family in self.families])
+        parts = list(zip(self.families, np.split(weights, ends[:-1]), strict=True))
+        used = [pair for pair in parts if pair[1].any()] or parts[:1]
+        return np.asarray(sum(_weighted(family, X, part) for family, part in used))
+
+
+def _weighted(family: ModelFamily, X: Any, weights: NDArray[np.float64]) -> Any:
+    """Return the weighted sum (n,) of the predictions of a family, by its own quicker way if it has one."""
+    own = getattr(family, "predict_weighted", None)
+    return family.predict_matrix(X) @ weights if own is None else own(X, weights)

@@ -1,6 +1,6 @@
 """Many decision trees as one family: their predictions are one matrix."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -14,7 +14,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._columns import is_frame
-from fairfrontier._forests import leaf_values
+from fairfrontier._forests import alike, leaf_values, over_all_columns, sum_of_leaves
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, numbered
 from fairfrontier.learners._inputs import as_rows
@@ -30,12 +30,6 @@ class PatchTree:
     tree: Any
     columns: NDArray[np.intp] | None
     values: NDArray[np.float32] = field(repr=False)
-
-    def predict(self, X: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the value of each row's leaf; X is C-ordered when `columns` is None."""
-        patch = X if self.columns is None else np.ascontiguousarray(X[:, self.columns])
-        leaves: NDArray[np.intp] = self.tree.apply(patch)
-        return self.values[leaves]
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +74,40 @@ class TreeFamily:
 
     def predict_matrix(self, X: Any) -> Matrix:
         """Return every tree's score of class 1, or predicted value: (n, k), float32, Fortran order."""
-        self._check_names(X)
-        finite: Any = "allow-nan" if self.allow_nan else True
-        rows = check_array(as_rows(X), dtype=np.float32, order="C", ensure_all_finite=finite)
-        if rows.shape[1] != self.n_features:
-            raise InvalidInputError(
-                f"X must have {self.n_features} features, as the trees were grown on; got {rows.shape[1]}"
-            )
-        # A patch is a few whole columns; in Fortran order each of them is contiguous in memory.
-        rows_by_column = np.asfortranarray(rows) if self.trees[0].columns is not None else rows
+        rows = self._rows(X)
+        trees = self._over_all_columns(range(len(self.trees)))
+        order = alike(trees, rows)
+        rows = rows[order]
         matrix = np.empty((len(rows), len(self.trees)), dtype=np.float32, order="F")
 
         def fill(indices: NDArray[np.intp]) -> None:
             for j in indices:
-                matrix[:, j] = self.trees[j].predict(rows_by_column)
+                matrix[order, j] = self.trees[j].values[trees[j].apply(rows)]
 
         chunks = np.array_split(np.arange(len(self.trees)), effective_n_jobs(self.n_jobs))
         Parallel(n_jobs=len(chunks), prefer="threads", require="sharedmem")(delayed(fill)(c) for c in chunks)
         return matrix
+
+    def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted sum (n,) of the trees' predictions, without their matrix."""
+        rows = self._rows(X)
+        used = np.flatnonzero(weights).tolist()
+        tables = [self.trees[j].values * weights[j] for j in used]
+        return sum_of_leaves(self._over_all_columns(used), tables, rows, self.n_jobs)
+
+    def _over_all_columns(self, indices: Iterable[int]) -> list[Any]:
+        return [over_all_columns(self.trees[j].tree, self.trees[j].columns, self.n_features) for j in indices]
+
+    def _rows(self, X: Any) -> NDArray[np.float32]:
+        """Return X as the trees take it, after a check."""
+        self._check_names(X)
+        finite: Any = "allow-nan" if self.allow_nan else True
+        rows: NDArray[np.float32] = check_array(as_rows(X), dtype=np.float32, order="C", ensure_all_finite=finite)
+        if rows.shape[1] != self.n_features:
+            raise InvalidInputError(
+                f"X must have {self.n_features} features, as the trees were grown on; got {rows.shape[1]}"
+            )
+        return rows
 
     def _check_names(self, X: Any) -> None:
         if self.feature_names is None or not is_frame(X):

@@ -20,10 +20,10 @@ from fairfrontier.limit._posteriors import (
     stratified_folds,
 )
 from fairfrontier.limit._program import FairProgram, FairRule
-from fairfrontier.limit._task import Task, checked_task
-from fairfrontier.limit._value import Values, critical_value, rule_values
+from fairfrontier.limit._rule_values import Values, critical_value, rule_values
+from fairfrontier.limit._task import LimitTask, checked_task
 
-TRACKS = ("blind", "aware")
+TRACKS: tuple[Literal["blind"], Literal["aware"]] = ("blind", "aware")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -240,7 +240,7 @@ class Achieved:
 
 
 def learn(
-    X: Any, task: Task, track: str, *, estimator: Any, cv: int, generator: np.random.Generator, n_jobs: int | None
+    X: Any, task: LimitTask, track: str, *, estimator: Any, cv: int, generator: np.random.Generator, n_jobs: int | None
 ) -> Learned:
     """Fit the posteriors twice: with `cv` folds, and with half of the rows."""
     learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5)
@@ -253,7 +253,7 @@ def learn(
     return Learned(posteriors, half)
 
 
-def achieve(task: Task, learned: Learned, levels: FloatArray) -> Achieved:
+def achieve(task: LimitTask, learned: Learned, levels: FloatArray) -> Achieved:
     """Return the best rules at given levels of fairness, and what they reach."""
     posteriors = learned.posteriors
     gain, load = posteriors.gain, posteriors.load(task.weight)
@@ -270,7 +270,7 @@ def achieve(task: Task, learned: Learned, levels: FloatArray) -> Achieved:
     return Achieved(rules, rule_values(task, rules), np.array(plugin), deficit, program.unconstrained())
 
 
-def _difference(task: Task, posteriors: Posteriors, half: Posteriors, rule: FairRule) -> float:
+def _difference(task: LimitTask, posteriors: Posteriors, half: Posteriors, rule: FairRule) -> float:
     """Return what a rule from half of the rows loses, in the eyes of the posteriors from more of them."""
     full = posteriors.gain - posteriors.load(task.weight) @ rule.multiplier
     other = half.gain - half.load(task.weight) @ rule.multiplier
@@ -278,7 +278,7 @@ def _difference(task: Task, posteriors: Posteriors, half: Posteriors, rule: Fair
 
 
 def banded(
-    task: Task,
+    task: LimitTask,
     achieved: Achieved,
     levels: FloatArray,
     fairness: str,

@@ -12,8 +12,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.limit._achievable import achieve, learn
 from fairfrontier.limit._posteriors import stratified_folds
 from fairfrontier.limit._program import FairRule
-from fairfrontier.limit._task import Task, checked_task
-from fairfrontier.limit._value import Values, best_rule, rule_values, short
+from fairfrontier.limit._rule_values import Values, best_rule, rule_values, short
+from fairfrontier.limit._task import LimitTask, checked_task
 from fairfrontier.metrics._evaluation import checked_threshold
 from fairfrontier.optimize import FairStacksClassifier
 
@@ -190,14 +190,14 @@ def _gap(values: Values, level: float, fairness: str, confidence: float) -> Fron
     )
 
 
-def _checked_scores(y_preds: Any, y: Any, task: Task) -> Predictions:
+def _checked_scores(y_preds: Any, y: Any, task: LimitTask) -> Predictions:
     found = validate.predictions(y_preds, classes_of=validate.column(y, parameter="y"))
     validate.same_length(len(task), "y", y_preds=len(found.matrix))
     validate.finite(found.matrix, parameter="y_preds", names=found.names)
     return found
 
 
-def _chosen(task: Task, own: FloatArray, names: tuple[str, ...], model: str | None, level: float) -> FairRule:
+def _chosen(task: LimitTask, own: FloatArray, names: tuple[str, ...], model: str | None, level: float) -> FairRule:
     """Return the rule of the model in use, mixed with a constant decision where it is not fair enough."""
     if model is not None:
         return best_rule(task, own[:, [names.index(validate.one_of(model, names, parameter="model"))]], level)
@@ -208,7 +208,7 @@ def _chosen(task: Task, own: FloatArray, names: tuple[str, ...], model: str | No
 def _stack_decisions(
     stack: Any,
     scores: Predictions,
-    task: Task,
+    task: LimitTask,
     fairness: str,
     threshold: float,
     cv: int,
@@ -228,7 +228,7 @@ def _stack_decisions(
 
 
 def _cross_fitted_stack(
-    scores: Predictions, task: Task, fairness: str, threshold: float, cv: int, generator: np.random.Generator
+    scores: Predictions, task: LimitTask, fairness: str, threshold: float, cv: int, generator: np.random.Generator
 ) -> FloatArray:
     fold = stratified_folds(task.cell, cv, generator)
     y, weight = task.y.astype(np.intp), task.weight * len(task) if task.weighted else None

@@ -18,8 +18,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.limit._achievable import TRACKS, Learned, achieve
 from fairfrontier.limit._posteriors import checked_learners, cross_fitted, feature_matrix, stratified_folds
 from fairfrontier.limit._program import FairRule
-from fairfrontier.limit._task import Task, checked_task
-from fairfrontier.limit._value import best_rule, rule_values, short
+from fairfrontier.limit._rule_values import best_rule, rule_values, short
+from fairfrontier.limit._task import LimitTask, checked_task
 
 # Exponents of the power law that are tried, all equally likely beforehand: what is left to learn of a rule falls like
 # the squared error of its posteriors, between 1/rows for few parameters and much more slowly for rough functions.
@@ -253,7 +253,7 @@ def _subsamples(
     return result
 
 
-def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, level: float) -> FairRule:
+def _models_rule(X: Any, task: LimitTask, fold: IntArray, named: Any, usable: Any, level: float) -> FairRule:
     """Return the best mixture of estimators fitted to some rows, cross-fitted."""
     y, classes = task.y.astype(np.intp), (0, 1)
     decisions = np.zeros((len(task), len(named)))
@@ -265,7 +265,7 @@ def _models_rule(X: Any, task: Task, fold: IntArray, named: Any, usable: Any, le
     return best_rule(task, decisions, level)
 
 
-def _curve(task: Task, rules: list[list[FairRule]], sizes: IntArray, confidence: float) -> LearningCurve:
+def _curve(task: LimitTask, rules: list[list[FairRule]], sizes: IntArray, confidence: float) -> LearningCurve:
     """Return the mean over repeats at each size, and the covariance of sampling and of subsampling."""
     values = [rule_values(task, of_size) for of_size in rules]
     accuracy = np.array([float(found.estimate.mean()) for found in values])

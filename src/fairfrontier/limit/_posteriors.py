@@ -16,7 +16,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import TableEncoder, class_probabilities, fit_classifier
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.limit._task import Task
+from fairfrontier.limit._task import LimitTask
 
 # Logarithms of probabilities are taken inside these limits.
 _SMALLEST = 1e-4
@@ -69,7 +69,7 @@ def default_ensemble(random_state: int, fewest_rows: int) -> list[Any]:
     ]
 
 
-def checked_learners(estimator: Any, random_state: int, task: Task, share: float) -> list[Any]:
+def checked_learners(estimator: Any, random_state: int, task: LimitTask, share: float) -> list[Any]:
     """Return the members of the ensemble: the default ones, one classifier, or a list of them.
 
     `share` is that of the rows in the smallest set that members are fitted to.
@@ -88,7 +88,7 @@ def checked_learners(estimator: Any, random_state: int, task: Task, share: float
     return learners
 
 
-def checked_probabilities(probabilities: Any, task: Task) -> Posteriors:
+def checked_probabilities(probabilities: Any, task: LimitTask) -> Posteriors:
     """Return the probabilities that a caller knows, a pair of P(y = 1) and P(row set)."""
     if not isinstance(probabilities, (tuple, list)) or len(probabilities) != 2:
         raise InvalidInputError(
@@ -110,7 +110,7 @@ def checked_probabilities(probabilities: Any, task: Task) -> Posteriors:
     return Posteriors(label, sets)
 
 
-def feature_matrix(X: Any, task: Task, track: str) -> FloatArray:
+def feature_matrix(X: Any, task: LimitTask, track: str) -> FloatArray:
     """Return the features as numbers; for the aware track the indicators of the groups stand behind them."""
     shape = getattr(X, "shape", None) or np.shape(X)
     if len(shape) != 2:
@@ -137,7 +137,14 @@ def stratified_folds(cell: IntArray, cv: Any, generator: np.random.Generator) ->
 
 
 def cross_fitted(
-    Z: FloatArray, task: Task, track: str, fold: IntArray, learners: list[Any], *, n_jobs: Any = None, rows: Any = None
+    Z: FloatArray,
+    task: LimitTask,
+    track: str,
+    fold: IntArray,
+    learners: list[Any],
+    *,
+    n_jobs: Any = None,
+    rows: Any = None,
 ) -> Posteriors:
     """Return posteriors of each row from models that were fitted without its fold.
 
@@ -145,7 +152,7 @@ def cross_fitted(
     ----------
     Z : ndarray of shape (n, q)
         The features, from `feature_matrix`.
-    task : Task
+    task : LimitTask
         Labels and groups.
     track : {"blind", "aware"}
         Whether the groups are known.

@@ -24,7 +24,7 @@ Blocks = tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class RuleMixture:
     """The best mixture of given rules.
 
     Attributes
@@ -82,7 +82,7 @@ class Bounds:
         return cls(0.0, fairness) if relative else cls(1.0 - fairness, 1.0)
 
 
-def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bounds) -> Mixture:
+def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bounds) -> RuleMixture:
     """Return the mixture of rules with the largest gain whose rates are within the bounds in each block.
 
     Parameters
@@ -114,7 +114,7 @@ def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bo
     if found.status != 0:
         raise InvalidInputError(f"the linear program of the fair rule has no solution: {found.message}")
     price = -np.asarray(found.ineqlin.marginals)
-    return Mixture(np.maximum(found.x[:n_rules], 0.0), price[:n_sets] - price[n_sets:], -float(found.fun))
+    return RuleMixture(np.maximum(found.x[:n_rules], 0.0), price[:n_sets] - price[n_sets:], -float(found.fun))
 
 
 class FairProgram:

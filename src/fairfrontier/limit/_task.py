@@ -17,11 +17,11 @@ RATIO = "impact_ratio"
 
 
 # Differences of rates, and the one ratio whose best rule is known.
-_MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).comparison == "difference")}
+LIMIT_MEASURES = {RATIO, *(name for name in MEASURES if named_measure(name).comparison == "difference")}
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class LimitTask:
     """Labels, row sets and weights.
 
     Attributes
@@ -71,14 +71,14 @@ class Task:
         return np.asarray(decision.T @ weighted / weighted.sum(axis=0))
 
 
-def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode: str, sample_weight: Any) -> Task:
+def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode: str, sample_weight: Any) -> LimitTask:
     """Return the validated rows; the parameters are those of `achievable_frontier`."""
     if not isinstance(fairness, str):
         raise InvalidInputError(
-            f"fairness must be one of {sorted(_MEASURES)}; got {type(fairness).__name__}: the achievable "
+            f"fairness must be one of {sorted(LIMIT_MEASURES)}; got {type(fairness).__name__}: the achievable "
             "frontier needs a measure by name, because it learns who belongs to which row set"
         )
-    validate.one_of(fairness, _MEASURES, parameter="fairness")
+    validate.one_of(fairness, LIMIT_MEASURES, parameter="fairness")
     differences = "demographic_parity" if fairness == RATIO else fairness
     if y is None:
         raise InvalidInputError("y must be given: one label per row; got None")
@@ -89,7 +89,7 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     in_cell = np.bincount(cells.codes, weights=weight, minlength=cells.n_cells).astype(np.float64)
     contrasts.rates(np.zeros((cells.n_cells, 1)), in_cell)  # raises if a row set is empty
-    return Task(
+    return LimitTask(
         contrasts.label[cells.codes].astype(np.float64),
         contrasts.membership[:, cells.codes].T.astype(np.float64),
         weight / weight.sum(),

@@ -5,8 +5,9 @@ bias and cᵀŷ a decision bias. A measure is a list of *blocks* of row sets; in
 other, so that the bias of a block is the largest rate minus the smallest.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -50,8 +51,10 @@ MEASURES: dict[str, tuple[bool | None, ...]] = {name: conditions for name, (cond
 
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
-# Up to this many pairs a block has no more of them than sets.
+# A block of three sets has three pairs; with more sets there are more pairs than sets.
 _FEW_PAIRS = 3
+
+_Blocks = tuple[tuple[int, ...], ...]
 
 # What may follow a measure's name: the group that others are compared with, and the attribute whose values are strata.
 _AGAINST, _WITHIN = " against ", " within "
@@ -81,7 +84,7 @@ def _log(rates: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RateComparison:
     """How two rates are compared.
 
     Attributes
@@ -100,9 +103,9 @@ class Comparison:
 
 
 COMPARISONS = {
-    "difference": Comparison(_difference, np.asarray, multiplied=False),
-    "ratio": Comparison(_ratio, _log, multiplied=True),
-    "odds": Comparison(_odds, lambda rates: _log(rates) - _log(1.0 - rates), multiplied=True),
+    "difference": RateComparison(_difference, np.asarray, multiplied=False),
+    "ratio": RateComparison(_ratio, _log, multiplied=True),
+    "odds": RateComparison(_odds, lambda rates: _log(rates) - _log(1.0 - rates), multiplied=True),
 }
 
 
@@ -183,13 +186,7 @@ class RowSets:
 
     def pairs_by_block(self) -> list[IntArray]:
         """Return the contrasts of each block as pairs of sets, arrays of shape (·, 2)."""
-        if self.reference:
-            both = zip(self.blocks, self.reference, strict=True)
-            return [np.array([(s, first) for s in block if s != first], dtype=np.intp) for block, first in both]
-        return [
-            np.asarray(block, dtype=np.intp)[np.stack(np.triu_indices(len(block), k=1), axis=1)]
-            for block in self.blocks
-        ]
+        return _pairs_by_block(self.blocks, self.reference)
 
     def pairs(self) -> IntArray:
         """Return the contrasts as pairs of sets, shape (m, 2): the first set minus the second."""
@@ -208,24 +205,11 @@ class RowSets:
         sets has √g times the rate of each set minus the mean of all: g coordinates instead of g(g − 1)/2, with the same
         sum of squares. What is made of lengths and angles is then the same as with pairs.
         """
-        return np.vstack([part for part, _ in self._basis_by_block()])
+        return _coordinates(len(self.names), self.blocks, self.reference)[0]
 
     def pairs_of_basis(self) -> csr_array:
         """Return the matrix (m, q) from coordinates of `basis` to the differences of pairs; its transpose goes back."""
-        return csr_array(block_diag([part for _, part in self._basis_by_block()], format="csr"))
-
-    def _basis_by_block(self) -> Iterator[tuple[FloatArray, csr_array]]:
-        """Yield the coordinates (q, s) of each block, and the matrix from these to its pairs."""
-        for block, pairs in zip(self.blocks, self.pairs_by_block(), strict=True):
-            size, both = len(block), np.concatenate([np.ones(len(pairs)), -np.ones(len(pairs))])
-            number = np.tile(np.arange(len(pairs)), 2)
-            of_pairs = csr_array((both, (number, pairs.T.ravel())), shape=(len(pairs), len(self.names)))
-            if self.reference or len(pairs) <= _FEW_PAIRS:
-                yield of_pairs.toarray(), csr_array(np.eye(len(pairs)))
-                continue
-            coordinates = np.zeros((size, len(self.names)))
-            coordinates[:, list(block)] = np.sqrt(size) * (np.eye(size) - 1.0 / size)
-            yield coordinates, csr_array(of_pairs[:, list(block)] / np.sqrt(size))
+        return _coordinates(len(self.names), self.blocks, self.reference)[1]
 
     def largest_gap(self, rates: FloatArray) -> FloatArray:
         """Return the bias over all contrasts from rates (k, s) or (b, s, k), without forming the pairs."""
@@ -277,6 +261,34 @@ class RowSets:
         change = np.where(np.isnan(change), 0.0, np.clip(change, -1e3, 1e3))
         moved = np.max(list(self.block_gaps(change, "difference")), axis=0)
         return np.asarray(np.minimum(self.fairness(before) * moved, 1.0) if compare.multiplied else moved)
+
+
+def _pairs_by_block(blocks: _Blocks, reference: tuple[int, ...]) -> list[IntArray]:
+    if reference:
+        both = zip(blocks, reference, strict=True)
+        return [np.array([(s, first) for s in block if s != first], dtype=np.intp) for block, first in both]
+    return [np.asarray(block, dtype=np.intp)[np.stack(np.triu_indices(len(block), k=1), axis=1)] for block in blocks]
+
+
+# A fit asks for these small matrices dozens of times.
+@lru_cache(maxsize=8)
+def _coordinates(n_sets: int, blocks: _Blocks, reference: tuple[int, ...]) -> tuple[FloatArray, csr_array]:
+    """Return the coordinates (q, s) of `RowSets.basis`, and the matrix (m, q) from these to the pairs."""
+    basis, to_pairs = [], []
+    for block, pairs in zip(blocks, _pairs_by_block(blocks, reference), strict=True):
+        size, both = len(block), np.concatenate([np.ones(len(pairs)), -np.ones(len(pairs))])
+        number = np.tile(np.arange(len(pairs)), 2)
+        of_pairs = csr_array((both, (number, pairs.T.ravel())), shape=(len(pairs), n_sets))
+        if reference or len(pairs) <= _FEW_PAIRS:
+            basis.append(of_pairs.toarray())
+            to_pairs.append(csr_array(np.eye(len(pairs))))
+        else:
+            basis.append(np.zeros((size, n_sets)))
+            basis[-1][:, list(block)] = np.sqrt(size) * (np.eye(size) - 1.0 / size)
+            to_pairs.append(csr_array(of_pairs[:, list(block)] / np.sqrt(size)))
+    stacked = np.vstack(basis)
+    stacked.flags.writeable = False  # all callers have the same array
+    return stacked, csr_array(block_diag(to_pairs, format="csr"))
 
 
 @dataclass(frozen=True, eq=False)

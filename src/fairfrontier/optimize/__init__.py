@@ -2,9 +2,9 @@
 
 from fairfrontier.optimize._decision_path import DecisionPath
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize._guarantee import rows_needed
 from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
 from fairfrontier.optimize._operating_point import Selection
+from fairfrontier.optimize._promise import rows_needed
 from fairfrontier.optimize._ridge_path import FairPath, solve_stack
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (

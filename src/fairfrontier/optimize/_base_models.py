@@ -36,12 +36,12 @@ from fairfrontier._attribute_models import (
     group_targets,
 )
 from fairfrontier._columns import is_frame
-from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix
-from fairfrontier._scores import check_finite, check_own_classes, named_models, positive_scores
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._scores import check_own_classes, named_models, positive_scores
+from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts
-from fairfrontier.optimize._statistics import train_test
+from fairfrontier.optimize._folds import train_test
 
 PRECOMPUTED = "precomputed"
 PREFIT = "prefit"
@@ -168,7 +168,6 @@ def predict_matrix(
     *,
     classes: NDArray[Any] | None,
     expanded: Collection[str] = (),
-    needed: NDArray[np.bool_] | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
     """Return the predictions of fitted models as one matrix (n, k).
@@ -183,25 +182,70 @@ def predict_matrix(
         The classes that they were fitted to; None: regression.
     expanded : collection of str
         The names of those that give a column for each of their own models.
-    needed : ndarray of shape (k,), optional
-        Columns that matter; a model without any is not asked, and its columns are 0.
     n_jobs : int, optional
         Threads.
     """
-    names = [member_names(name, model) if name in expanded else (name,) for name, model in models]
-    ends = np.cumsum([len(of_model) for of_model in names])
-    matters = [needed is None or bool(needed[end - len(own) : end].any()) for own, end in zip(names, ends, strict=True)]
-    asked = [(name, model) for (name, model), wanted in zip(models, matters, strict=True) if wanted]
-    blocks = iter(
-        Parallel(n_jobs=n_jobs, prefer="threads")(
-            delayed(_columns)(model, X, classes, name, name in expanded) for name, model in asked
-        )
+    blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_columns)(model, X, classes, name, name in expanded) for name, model in models
     )
-    n_rows = number_of_rows(X)
-    parts = [next(blocks) if ask else np.zeros((n_rows, len(own))) for ask, own in zip(matters, names, strict=True)]
-    matrix = np.hstack(parts)
-    check_finite(matrix, [name for of_model in names for name in of_model])
+    matrix = np.hstack(list(blocks))
+    check_finite(matrix, _names(models, expanded))
     return matrix
+
+
+def weighted_sum(
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    weights: FloatArray,
+    *,
+    classes: NDArray[Any] | None,
+    expanded: Collection[str] = (),
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the weighted sum (n,) of the predictions of fitted models: what a stack needs, at less than their matrix.
+
+    Parameters
+    ----------
+    weights : ndarray of shape (k,)
+        The weight of each column of `predict_matrix`; a model without any weight is not asked.
+    models, X, classes, expanded, n_jobs
+        As in `predict_matrix`.
+    """
+    widths = [len(_names([pair], expanded)) for pair in models]
+    parts = zip(models, np.split(weights, np.cumsum(widths)[:-1]), strict=True)
+    found = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(_weighted_columns)(model, X, part, classes, name, name in expanded)
+        for (name, model), part in parts
+        if part.any()
+    )
+    return np.asarray(sum(found, np.zeros(number_of_rows(X))))
+
+
+def _names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list[str]:
+    """Return the names of the columns of fitted models."""
+    names: list[str] = []
+    for name, model in models:
+        one = model.models[0] if isinstance(model, FoldModels) else model
+        names += member_names(name, one) if name in expanded else (name,)
+    return names
+
+
+def _weighted_columns(
+    model: Any, X: Any, weights: FloatArray, classes: NDArray[Any] | None, name: str, expand: bool
+) -> FloatArray:
+    """Return the weighted sum (n,) of the columns of a fitted model, forest or family; trees need no matrix for it."""
+    if isinstance(model, FoldModels):
+        of_folds = [_weighted_columns(one, X, weights, classes, name, expand) for one in model.models]
+        return np.asarray(np.mean(of_folds, axis=0))
+    if expand and (is_forest(model) or hasattr(model, "predict_weighted")):
+        positive = None if classes is None else check_own_classes(model, classes, name)
+        if is_forest(model):
+            return weighted_trees(model, X, positive, weights)
+        found = model.predict_weighted(X, weights)
+        return np.asarray(weights.sum() - found if positive == 0 else found)
+    block = _columns(model, X, classes, name, expand)
+    check_finite(block, _names([(name, model)], (name,) if expand else ()))
+    return np.asarray(block @ weights)
 
 
 def _columns(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
@@ -340,13 +384,11 @@ def fit_base_models(
 
 
 def _collected(found: Sequence[tuple[str, Any, FloatArray]], expanded: Collection[str]) -> BaseFit:
-    names: list[str] = []
-    for name, model, _ in found:
-        one = model.models[0] if isinstance(model, FoldModels) else model
-        names += member_names(name, one) if name in expanded else (name,)
+    estimators = [(name, model) for name, model, _ in found]
+    names = _names(estimators, expanded)
     matrix = np.column_stack([block for _, _, block in found])
     check_finite(matrix, names)
-    return BaseFit([(name, model) for name, model, _ in found], tuple(names), matrix)
+    return BaseFit(estimators, tuple(names), matrix)
 
 
 def _may_leave_rows_out(model: Any) -> bool:

@@ -16,13 +16,15 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates, points_from_sums
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
+from fairfrontier.metrics._constant import constant_outcome
 from fairfrontier.metrics._evaluation import Sums
 from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
+from fairfrontier.optimize._folds import Folds
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
-from fairfrontier.optimize._statistics import Folds, StackStatistics, moments_of_folds
+from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 
-# Of rates and accuracies that choices are made by.
+# Decimals to which rates and accuracies are rounded before models are compared by them.
 _DIGITS = 12
 
 

@@ -23,10 +23,10 @@ from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame, library_of
 from fairfrontier._groups import ProbableGroups
-from fairfrontier._html import stack_html
+from fairfrontier._notebook import stack_html
 from fairfrontier._rows import NO_SCORES, Rows
-from fairfrontier._scores import check_finite, positive_labels
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._scores import positive_labels
+from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
@@ -52,11 +52,11 @@ from fairfrontier.optimize._fitting import (
     ridge_scales,
     ridges,
 )
+from fairfrontier.optimize._folds import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
-from fairfrontier.optimize._statistics import Folds, assign_folds, check_classes, chunk_folds
 from fairfrontier.quantify._weights import StepWeight, as_weight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -382,7 +382,7 @@ class BaseFairStacks(BaseEstimator):
         if callable(self.fairness):
             raise InvalidInputError(
                 "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
-                "which can value a stack (points, tradeoff_points) but not constrain it"
+                "which can evaluate a stack (points, tradeoff_points) but not constrain it"
             )
         validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
         if validate.number(self.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(self.n_points):
@@ -445,7 +445,7 @@ class BaseFairStacks(BaseEstimator):
             self.estimators_ = models
             many = {name: base.member_names(name, model) for name, model in models if name in self._expanded}
             self.names_ = tuple(one for name, _ in models for one in many.get(name, (name,)))
-            return self._base_predictions(X), None
+            return base.predict_matrix(models, X, **self._base_options()), None
         known = self.__dict__.pop("_known", None)
         folds = assign_folds(codes, contrasts, self.cv, self.random_state) if known is None else known[1]
         check_classes(folds, codes, contrasts)
@@ -701,25 +701,28 @@ class BaseFairStacks(BaseEstimator):
         other._operate(point)
         return other
 
-    def _base_predictions(self, X: Any, needed: NDArray[np.bool_] | None = None) -> FloatArray:
-        options: dict[str, Any] = {"classes": self._base_classes(), "expanded": self._expanded, "n_jobs": self.n_jobs}
-        return base.predict_matrix(self.estimators_, X, needed=needed, **options)
+    def _base_options(self) -> dict[str, Any]:
+        return {"classes": self._base_classes(), "expanded": self._expanded, "n_jobs": self.n_jobs}
 
-    def _matrix(
-        self, X: Any, sensitive_features: Any, needed: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.floating[Any]]:
-        """Return the predictions of the base models; those without any `needed` column are 0."""
+    def _feature_rows(self, X: Any) -> Any:
+        """Return features, after a check, as the base models take them."""
+        rows = base.as_rows(X)
+        validate_data(self, X, skip_check_array=True, reset=False)
+        return rows
+
+    def _indicators(self, X: Any, sensitive_features: Any, n_rows: int) -> FloatArray:
+        """Return the indicators of the attribute (n, q) that an attribute-aware stack has beside its models."""
+        validate.same_order(X=X, sensitive_features=sensitive_features)
+        return indicators(check_groups_given(sensitive_features), self._groups_, n_rows)
+
+    def _matrix(self, X: Any, sensitive_features: Any) -> NDArray[np.floating[Any]]:
+        """Return the predictions of the base models, and the attribute's indicators where the stack has them."""
         check_is_fitted(self, "path_")
         if self._is_precomputed():
             H = self._precomputed(X, fitting=False)
         else:
-            rows = base.as_rows(X)
-            validate_data(self, X, skip_check_array=True, reset=False)
-            H = self._base_predictions(rows, needed)
-        if not self.attribute_aware:
-            return H
-        validate.same_order(X=X, sensitive_features=sensitive_features)
-        return np.column_stack([H, indicators(check_groups_given(sensitive_features), self._groups_, len(H))])
+            H = base.predict_matrix(self.estimators_, self._feature_rows(X), **self._base_options())
+        return np.column_stack([H, self._indicators(X, sensitive_features, len(H))]) if self.attribute_aware else H
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "path_"):
@@ -748,7 +751,14 @@ class BaseFairStacks(BaseEstimator):
 
     def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
         check_is_fitted(self, "path_")
-        return self._scores_of(self._matrix(X, sensitive_features, self.weights_ != 0))
+        if self._is_precomputed():
+            return self._scores_of(self._matrix(X, sensitive_features))
+        k = len(self.names_)
+        rows, weights = self._feature_rows(X), np.asarray(self.weights_[:k])
+        total = base.weighted_sum(self.estimators_, rows, weights, **self._base_options())
+        if self.attribute_aware:
+            total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
+        return LINKS[self.loss](total + self.intercept_)
 
     def _scores_of(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores at the operating point from the predictions of the base models."""

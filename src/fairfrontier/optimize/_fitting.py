@@ -19,6 +19,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
+from fairfrontier.optimize._folds import train_test
 from fairfrontier.optimize._losses import ConstrainedProblem, HingeSolver, LogisticSolver
 from fairfrontier.optimize._ridge_path import (
     LARGEST,
@@ -28,7 +29,7 @@ from fairfrontier.optimize._ridge_path import (
     paper_penalties,
     signed_targets,
 )
-from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix, train_test
+from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix
 from fairfrontier.optimize._tuning import (
     FREE,
     Sweep,

@@ -14,10 +14,10 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets, build_contrasts, named_measure
-from fairfrontier.optimize._choice import Judge, Judged, Limits
-from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice
 from fairfrontier.optimize._mixture import Key, secret_bytes
 from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath
+from fairfrontier.optimize._promise import largest_promise, promise_advice, promised_candidates
+from fairfrontier.optimize._selection_rule import Candidates, Limits, SelectionRule
 from fairfrontier.quantify._proportions import BoolArray
 
 
@@ -48,7 +48,7 @@ class CalibrationRows:
             )
         return cls(rows.scores, contrasts.membership[:, cells.codes].astype(np.float64))
 
-    def positives(self, path: StackPath, found: Judged) -> FloatArray:
+    def positives(self, path: StackPath, found: Candidates) -> FloatArray:
         """Return how many rows of each row set each candidate decides positively, shape (c, s)."""
         # A record's draw is the same for all candidates, as in use, and for all calls: a failed test is not repeated.
         number = Key(b"calibration rows").numbers([b"i:%d" % row for row in range(len(self.H))])
@@ -165,36 +165,36 @@ def select(
         The key of a mixture's draws.
     """
     key = None if secret is None else secret_bytes(secret)
-    judge = Judge(path.fitted.sweep, np.array(list(group_sizes.values()), dtype=np.float64))
+    rule = SelectionRule(path.fitted.sweep, np.array(list(group_sizes.values()), dtype=np.float64))
     shown: dict[str, Any]
     if confidence is None:
-        best = judge.choose(limits, randomize=randomize)
+        best = rule.choose(limits, randomize=randomize)
         if best is None:
-            raise InfeasibleError(_nothing(judge, limits))
+            raise InfeasibleError(_nothing(rule, limits))
         where = "out-of-fold decisions" if path.fitted.cross_validated else "decisions on the rows fitted to"
         chosen, shown = best, {"procedure": f"median of what new rows will show, from {where}"}
     else:
-        chosen, shown = _promised(path, judge, limits, confidence, randomize)
+        chosen, shown = _promised(path, rule, limits, confidence, randomize)
     (first, second), share = chosen.place[0].tolist(), float(chosen.share[0])
-    summary = replace(_summary(judge, chosen, limits), **shown)
+    summary = replace(_summary(rule, chosen, limits), **shown)
     return replace(path.at_places(first, second, share, key), selection=summary)
 
 
 def _promised(
-    path: StackPath, judge: Judge, limits: Limits, confidence: Confidence, randomize: bool
-) -> tuple[Judged, dict[str, Any]]:
+    path: StackPath, rule: SelectionRule, limits: Limits, confidence: Confidence, randomize: bool
+) -> tuple[Candidates, dict[str, Any]]:
     """Return the most accurate candidate that is shown to be fair enough, and what `Selection` says of it."""
     asked = limits.min_fairness is not None or limits.min_ratio is not None
     if asked:
-        found, begin = judge.sequence(limits, randomize=randomize)
+        found, begin = rule.sequence(limits, randomize=randomize)
     else:
-        fairest = judge.choose(limits, randomize=randomize)
-        found, begin = (judge.single().take(np.arange(0)) if fairest is None else fairest), {0: 1.0}
+        fairest = rule.choose(limits, randomize=randomize)
+        found, begin = (rule.single().take(np.arange(0)) if fairest is None else fairest), {0: 1.0}
     if len(found) == 0:
-        raise InfeasibleError(_nothing(judge, limits))
+        raise InfeasibleError(_nothing(rule, limits))
     if confidence.rows is None:
-        size, n_rows = judge.size, 0
-        counts = [np.rint(rates * size) for rates in judge.seen_rates(found)]
+        size, n_rows = rule.size, 0
+        counts = [np.rint(rates * size) for rates in rule.seen_rates(found)]
         procedure = "fixed sequence of tests on out-of-fold decisions; approximate"
     else:
         size, n_rows = confidence.rows.member.sum(axis=1), len(confidence.rows.H)
@@ -205,10 +205,10 @@ def _promised(
     options = {"confidence": confidence.level, "disjoint": confidence.disjoint}
     if randomize and asked:
         mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
-        seen = [rates[: mixed + 1] for rates in judge.seen_rates(found)]
-        begin = {_first_likely(seen, size, judge.sets, limits, confidence.level): 1.0}
-    likely = partial(judge.likely, found, limits, confidence.level) if confidence.rows is None else None
-    passed = promise(counts, size, judge.sets, n_rows or _n_rows(judge.sets, size), limits, begin, options, likely)
+        seen = [rates[: mixed + 1] for rates in rule.seen_rates(found)]
+        begin = {_first_likely(seen, size, rule.sets, limits, confidence.level): 1.0}
+    likely = partial(rule.likely, found, limits, confidence.level) if confidence.rows is None else None
+    passed = promise(counts, size, rule.sets, n_rows or _n_rows(rule.sets, size), limits, begin, options, likely)
     best = int(passed.index[np.argmax(found.accuracy[passed.index])])
     fields = {"procedure": procedure, "confidence": confidence.level, "n_calibration": n_rows}
     return found.take(np.array([best])), fields | {"promised": passed.fairness}
@@ -274,7 +274,7 @@ def promise(
     for start, share in begin.items():
         level = options | {"confidence": 1.0 - share * (1.0 - options["confidence"])}
         order = np.arange(start, len(passed))
-        shown = [certified(one, size, sets, order=order, **asked, **level).certified for one in counts]
+        shown = [promised_candidates(one, size, sets, order=order, **asked, **level).promised for one in counts]
         passed |= np.logical_and.reduce(shown)
     if likely is not None:
         passed[passed] = likely(np.flatnonzero(passed))
@@ -312,20 +312,20 @@ def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limit
     return int(np.flatnonzero(likely)[-1]) if likely.any() else 0
 
 
-def _nothing(judge: Judge, limits: Limits) -> str:
+def _nothing(rule: SelectionRule, limits: Limits) -> str:
     """Return a sentence that says what could be had instead of what was asked for."""
-    if limits.min_rate is not None and judge.choose(replace(limits, min_rate=None), randomize=False) is not None:
-        highest = max(float(one.min(axis=1).max()) for one in judge.single().rates)
+    if limits.min_rate is not None and rule.choose(replace(limits, min_rate=None), randomize=False) is not None:
+        highest = max(float(one.min(axis=1).max()) for one in rule.single().rates)
         return (
             f"min_rate={limits.min_rate:g} leaves no model that meets the other requests; on this path the lowest rate "
             f"of a group is {highest:.3f} at most: ask for less, or lower the threshold"
         )
     if limits.max_accuracy_loss is not None:
-        fairest = judge.choose(Limits(max_accuracy_loss=limits.max_accuracy_loss), randomize=False)
+        fairest = rule.choose(Limits(max_accuracy_loss=limits.max_accuracy_loss), randomize=False)
         if fairest is not None:
             return (
                 f"max_accuracy_loss={limits.max_accuracy_loss:g} leaves a fairness of at most "
-                f"{judge.fairness(fairest)[0]:.4f}; ask for less fairness or allow a larger loss"
+                f"{rule.fairness(fairest)[0]:.4f}; ask for less fairness or allow a larger loss"
             )
     return (
         "no stack of this path is more accurate than the constant model, which decides everybody alike: it is "
@@ -333,39 +333,39 @@ def _nothing(judge: Judge, limits: Limits) -> str:
     )
 
 
-def _summary(judge: Judge, chosen: Judged, limits: Limits) -> Selection:
+def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits) -> Selection:
     """Return what there is to say of a candidate."""
     first, second = chosen.place[0]
     constant, alone = bool(np.isnan(first)), first == second or chosen.share[0] == 1.0
-    names = judge.sets.names
-    moved = judge.changed(chosen)
+    names = rule.sets.names
+    moved = rule.changed(chosen)
     return Selection(
         asked=limits.min_fairness,
         asked_ratio=limits.min_ratio,
         asked_loss=limits.max_accuracy_loss,
         asked_rate=limits.min_rate,
-        estimated=float(judge.fairness(chosen)[0]),
+        estimated=float(rule.fairness(chosen)[0]),
         accuracy=float(chosen.accuracy[0]),
-        given_up=float(judge.accuracy[0] - chosen.accuracy[0]),
+        given_up=float(rule.accuracy[0] - chosen.accuracy[0]),
         kind="constant" if constant else "stack" if alone else "mixture",
         rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
-        rates_before=dict(zip(names, judge.rates[0][0].tolist(), strict=True)),
-        ratio=float(judge.quotient(chosen.rates[0])[0]),
+        rates_before=dict(zip(names, rule.rates[0][0].tolist(), strict=True)),
+        ratio=float(rule.quotient(chosen.rates[0])[0]),
         changed={} if moved is None else dict(zip(names, moved.tolist(), strict=True)),
-        notes=tuple(_notes(judge, chosen, limits, constant=constant, alone=alone)),
+        notes=tuple(_notes(rule, chosen, limits, constant=constant, alone=alone)),
     )
 
 
-def _notes(judge: Judge, chosen: Judged, limits: Limits, *, constant: bool, alone: bool) -> Iterator[str]:
+def _notes(rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant: bool, alone: bool) -> Iterator[str]:
     if constant:
-        best = judge.single().take(np.arange(len(judge.single()) - 1))
-        fairness = judge.fairness(best)
+        best = rule.single().take(np.arange(len(rule.single()) - 1))
+        fairness = rule.fairness(best)
         yield (
             "the constant model decides everybody alike; the fairest stack of the path has a fairness of "
             f"{fairness.max():.4f} and an accuracy of {best.accuracy[np.argmax(fairness)]:.4f}"
         )
         return
-    if limits.min_fairness is not None and judge.fairness(chosen)[0] < limits.min_fairness - 1e-6:
+    if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
         yield f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
-    if alone and judge.jumps_at(float(chosen.place[0, 0])):
+    if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"

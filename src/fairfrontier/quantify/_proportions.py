@@ -24,7 +24,7 @@ _FEW, _LEAST, _MOST, _APART = 9, 33, 513, 0.15
 _FINE = 33
 # A binomial count is summed this many standard deviations to either side; what is left out is added to the error.
 _REACH = 5.0
-# So many numbers are held at once.
+# Numbers in memory at once, at most.
 _CELLS_AT_ONCE = 2**21
 # Rounds of the search for a limit, and how many standard errors it may give away.
 _ROUNDS, _GIVEN_AWAY = 12, 0.02
@@ -84,7 +84,7 @@ class Pairs:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Claim:
     """What is compared, as a claim that holds the more easily the larger its limit c is.
 
     Attributes
@@ -130,14 +130,12 @@ class Comparison:
         return -second / first, np.sqrt(variance) / first
 
 
-def shown(pairs: Pairs, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
+def shown(pairs: Pairs, c: FloatArray, level: float, comparison: Claim) -> BoolArray:
     """Tell which claims with limits c (m,) are shown at a level; see `limits` for the test."""
     return p_values(pairs, c, level, comparison, first_few=True) <= level
 
 
-def p_values(
-    pairs: Pairs, c: FloatArray, level: float, comparison: Comparison, *, first_few: bool = False
-) -> FloatArray:
+def p_values(pairs: Pairs, c: FloatArray, level: float, comparison: Claim, *, first_few: bool = False) -> FloatArray:
     """Return a p-value (m,) of the denial of each claim; above the level it may be far too large.
 
     `first_few` looks at few rates first, which is quicker where only the comparison with the level matters.
@@ -172,7 +170,7 @@ def p_values(
     return np.asarray(np.minimum(result, 1.0))
 
 
-def limits(pairs: Pairs, level: float, comparison: Comparison) -> FloatArray:
+def limits(pairs: Pairs, level: float, comparison: Claim) -> FloatArray:
     """Return an upper confidence limit (m,) of each c: the claims with larger limits are all shown at the level.
 
     Notes
@@ -215,7 +213,7 @@ def _variance(rate: FloatArray, size: FloatArray) -> FloatArray:
 
 
 def _largest(
-    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, level: float, comparison: Comparison, *, few: bool
+    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, level: float, comparison: Claim, *, few: bool
 ) -> tuple[FloatArray, FloatArray]:
     """Return bounds of sup P(R) for p₂ in [low, high], from above and from below."""
     at_most, at_least = np.empty(len(pairs)), np.empty(len(pairs))
@@ -244,7 +242,7 @@ def _largest(
 
 
 def _grid(
-    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, comparison: Comparison, points: int | None
+    pairs: Pairs, low: FloatArray, high: FloatArray, c: FloatArray, comparison: Claim, points: int | None
 ) -> FloatArray:
     """Return rates p₂ (m, g) from `low` to `high` at which P(R) is computed; None: as many as it takes.
 

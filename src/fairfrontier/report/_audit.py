@@ -16,13 +16,15 @@ from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._weights import StepWeight, Weight
+from fairfrontier.report._achievable import Achievable, achievable_summary
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
-from fairfrontier.report._files import model_card, page, write_results
 from fairfrontier.report._intervals import differences, fauc_bounds
+from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,
@@ -33,7 +35,6 @@ from fairfrontier.report._prepare import (
     on_one_scale,
     threshold_words,
 )
-from fairfrontier.report._rates import summarise_selections
 from fairfrontier.report._stack import trial
 from fairfrontier.report._summarise import Settings, default_title, family_name, summarise
 from fairfrontier.report._tables import (
@@ -44,6 +45,7 @@ from fairfrontier.report._tables import (
     models_table,
     points_table,
 )
+from fairfrontier.report._without_labels import summarise_selections
 from fairfrontier.report._words import level, plain
 
 # Models that a notebook shows.
@@ -104,8 +106,9 @@ class AuditResult:
     @property
     def findings(self) -> tuple[str, ...]:
         """The findings in sentences."""
-        said = (self.summary.get(key) for key in ("recommendation", "overview", "rule"))
-        return tuple(plain(pieces) for pieces in said if pieces)
+        said = [plain(pieces) for key in ("recommendation", "overview", "rule") if (pieces := self.summary.get(key))]
+        limit = self.summary.get("achievable")
+        return (*said, limit["sentence"]) if limit else tuple(said)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -212,6 +215,7 @@ def audit(
     baseline: str | None = None,
     missing: str = "error",
     stack: bool = True,
+    achievable: "Achievable | None" = None,
     title: str | None = None,
 ) -> AuditResult:
     """Audit models: the tables, the verdicts and the report of the command `fairfrontier audit`.
@@ -244,6 +248,9 @@ def audit(
         own, and refuses the others.
     stack : bool
         Also say what a fair stack of the models would reach, by cross-fitting.
+    achievable : AchievableFrontier, or dict of "blind" and "aware" to AchievableFrontier, optional
+        What any rule could reach with the features behind the models, from `achievable_frontier`: the report draws it
+        behind them and says how far they are from it.
     title : str, optional
         Of the report.
 
@@ -270,6 +277,8 @@ def audit(
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
     named_measure(fairness)
+    if achievable is not None and (not labelled or accuracy != "accuracy"):
+        raise InvalidInputError("achievable must be None without labels, and with another accuracy than 'accuracy'")
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
     named_measure(fairness)  # raises if there is none of that name
@@ -306,7 +315,12 @@ def audit(
     )
     if not labelled:
         return AuditResult(summarise_selections(chunks, settings))
-    return AuditResult(summarise_rows(whole(gathered(chunks)), settings, stack=stack, in_memory=True))
+    summary = summarise_rows(whole(gathered(chunks)), settings, stack=stack, in_memory=True)
+    if achievable is not None:
+        models, submitted = summary["models"], summary["n_models"] + 1  # the constant decision is there for everybody
+        have = taf_curve(models["fairness"][:submitted], models["accuracy"][:submitted])(min_fairness)
+        summary["achievable"] = achievable_summary(achievable, float(have), min_fairness, fairness=fairness)
+    return AuditResult(summary)
 
 
 def _prepared(

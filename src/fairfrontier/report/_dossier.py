@@ -63,7 +63,7 @@ def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
         text("It cannot be told whether "),
         name(summary["chosen"]),
         text(f" is a less discriminatory alternative, with {sure} confidence and a margin of {margin}. "),
-        text(summary["requirement"]["problem"] or more),
+        text(_sentence(summary["requirement"]["problem"] or more)),
     ]
 
 
@@ -77,17 +77,15 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             if requirement["min_ratio"] is None
             else f"a ratio of rates of at least {requirement['min_ratio']:g}"
         )
-        kept = f"cannot be promised: {requirement['problem']}" if requirement["problem"] else "is promised"
+        sure = f"it is promised with confidence {requirement['confidence']:g}"
         found.append(
-            f"The choice is the most accurate stack with {asked}, which {kept}"
-            + ("" if requirement["problem"] else f" with confidence {requirement['confidence']:g}")
-            + "."
+            f"The choice is the most accurate stack that should have {asked}; {(requirement['problem'] or sure).rstrip('.')}."
         )
     else:
         found.append(
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
-            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives; where "
-            "none would, the likeliest."
+            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives; "
+            "where none would, the likeliest."
         )
     seen = (
         "each decided by a model that had not seen it,"
@@ -107,6 +105,10 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             "people are decided equally and each of the two decides about half of them, as in the test."
         )
     return found
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def limits(summary: dict[str, Any]) -> list[str]:
@@ -138,7 +140,10 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
     base = summary["baseline"]
     xs = [point[0] for point in points] + [base["fairness"]]
     ys = [point[1] for point in points] + [base["accuracy"]]
+    behind = summary.get("achievable", {}).get("curves", [])
     low_x, low_y = min(xs) - 0.01, min(ys) - 0.005
+    ys += [end for curve in behind for f, end in zip(curve["grid"], curve["high"], strict=True) if f >= low_x]
+    low_y = min(low_y, *(curve["low"][-1] for curve in behind), low_y)
     high_x, high_y = 1.0, max(ys) + 0.005
 
     def place(x: float, y: float) -> tuple[float, float]:
@@ -146,6 +151,15 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
         up = _HEIGHT - _BOTTOM - (y - low_y) / (high_y - low_y) * (_HEIGHT - _BOTTOM - 12.0)
         return round(across, 1), round(up, 1)
 
+    def drawn(x: list[float], y: list[float]) -> str:
+        return "L".join("{},{}".format(*place(*point)) for point in zip(x, y, strict=True))
+
+    limits = []
+    for curve in behind:
+        shown = [i for i, f in enumerate(curve["grid"]) if f >= low_x]
+        grid, line, low, high = ([curve[part][i] for i in shown] for part in ("grid", "accuracy", "low", "high"))
+        band = f"M{drawn(grid, high)}L{drawn(grid[::-1], low[::-1])}Z"
+        limits.append({"track": curve["track"], "line": f"M{drawn(grid, line)}", "band": band})
     ticks_x = [low_x + (high_x - low_x) * i / 4 for i in range(5)]
     ticks_y = [low_y + (high_y - low_y) * i / 4 for i in range(5)]
     return {
@@ -160,6 +174,7 @@ def _chart(summary: dict[str, Any]) -> dict[str, Any]:
             }
             for x, y, verdict, label in points
         ],
+        "limits": limits,
         "baseline": place(base["fairness"], base["accuracy"]),
         "ticks_x": [{"at": place(x, low_y)[0], "text": f"{x:.3f}"} for x in ticks_x],
         "ticks_y": [{"at": place(low_x, y)[1], "text": f"{y:.3f}"} for y in ticks_y],

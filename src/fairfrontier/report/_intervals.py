@@ -15,9 +15,8 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._sums import decision_threshold
-from fairfrontier.quantify._areas import Area
 from fairfrontier.quantify._bootstrap import replicates, sample_rows
-from fairfrontier.quantify._resampling import Scheme, resample
+from fairfrontier.quantify._resampling import Area, Scheme, resample
 from fairfrontier.quantify._weights import Weight
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
 from fairfrontier.report._summarise import Settings

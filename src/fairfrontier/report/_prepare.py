@@ -120,13 +120,11 @@ class Surveyor:
     def __call__(self, rows: Rows) -> Survey:
         missing: dict[str, tuple[int, int]] = {}
         labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
-        if self.label is None:
-            pass
-        elif self.regression:
+        if self.label is not None and self.regression:
             unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
             if len(unknown):
                 missing[self.label] = int(rows.row[unknown[0]]), len(unknown)
-        else:
+        elif self.label is not None:
             texts, of_label = as_text(np.asarray(rows.y), is_label=True)
             labels = _counted(texts, of_label, rows, missing, self.label)
         groups: dict[str, dict[str, int]] = {}

@@ -13,17 +13,17 @@ from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
+from fairfrontier.optimize._folds import hashed_folds
 from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.optimize._statistics import hashed_folds
 from fairfrontier.quantify._weights import PointWeight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 
 # With fewer rows, halves of them say little about a stack.
 MIN_ROWS = 200
-# Models and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
+# Models, rows and scores that a trial stack is fitted to, at the most: more hardly change what it can reach.
 MAX_MODELS = 500
-_TRIAL_SCORES = 2**22
+_TRIAL_ROWS, _TRIAL_SCORES = 2**17, 2**22
 # With more models than this a trial tunes one ridge for all families.
 _MANY = 100
 # Scores that are converted to double precision at once.
@@ -179,12 +179,13 @@ def trial(
         )
     models = _spread(base.points.accuracy[:-1])
     # An even number of parts: a stack is fitted to one of them, and scores those of the other parity.
-    n_parts = 2 * max(1, -(-base.n_rows * len(models) // (2 * _TRIAL_SCORES)))
+    rows_of_part = max(1, min(_TRIAL_ROWS, _TRIAL_SCORES // len(models)))
+    n_parts = 2 * -(-base.n_rows // (2 * rows_of_part))
     dealt = held(deal(chunks, n_parts, settings), in_memory)
     small = large_groups(base) if settings.sensitive_mode == "separate" else {}
     large = dealt.map(KeepGroups(small)) if small else dealt
     try:
-        paths = [_trial_path(large, models, settings, half, in_memory=in_memory) for half in (0, 1)]
+        paths = [_trial_path(large, models, settings, half) for half in (0, 1)]
     except InvalidInputError as error:
         return None, f"A fair stack could not be fitted: {error}."
     family = family_name(chunks.names)
@@ -197,16 +198,18 @@ def trial(
     return evaluate_chunks(scored, include_constant=False, **settings.measures()), note
 
 
-def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, half: int, *, in_memory: bool) -> FairPath:
-    """Return the path of a stack that is fitted to one part of the rows."""
+def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, half: int) -> FairPath:
+    """Return the path of a stack that is fitted to one part of the rows, which is small enough to be held in memory."""
     names = tuple(dealt.names[i] for i in models)
     chosen = dealt.map(KeepParts(half, half + 1))
     if len(models) < len(dealt.names):
         chosen = chosen.map(lambda rows: rows.with_scores(rows.scores[:, models], names), names)
-    folded = deal(held(chosen, in_memory), _FOLDS, settings, seed=1)
+    # In double precision once, and not in every pass of the tuning.
+    chosen = chosen.map(lambda rows: rows.with_scores(rows.scores.astype(np.float64, copy=False), names), names)
+    folded = deal(whole(gathered(chosen)), _FOLDS, settings, seed=1)
     scales = "cv" if len(models) <= _MANY else None
     stack = new_stack(settings, names, n_points=TRIAL_POINTS, family_scales=scales)
-    path: FairPath = stack.fit_chunks(held(folded, in_memory)).path_
+    path: FairPath = stack.fit_chunks(whole(gathered(folded))).path_
     return path
 
 

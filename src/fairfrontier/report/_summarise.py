@@ -168,6 +168,7 @@ def summarise(
         "notes": list(settings.notes),
         "trail": None,
         "differences": None,
+        "achievable": None,
         "n_rows": base.n_rows,
         "n_models": len(base.points) - 1,
         "families": families,

@@ -12,8 +12,8 @@ from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.search._counts import count
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, importance_of
-from fairfrontier.search._problem import Problem
-from fairfrontier.search._requirement import Requirement, likeliest, meeting
+from fairfrontier.search._problem import SearchProblem
+from fairfrontier.search._requirement import SearchRequirement, likeliest, meeting
 from fairfrontier.search._stacking import (
     REQUIRED,
     Combinations,
@@ -39,7 +39,7 @@ class Conclusion:
         The candidates, and the baseline where it is one of the stacks.
     evidence : Evidence
         The decisions that the verdicts rest on.
-    requirement : Requirement
+    requirement : SearchRequirement
         What became of what was asked for.
     baseline_name : str
         "baseline", or the stack that takes its place.
@@ -49,21 +49,21 @@ class Conclusion:
 
     combinations: Combinations
     evidence: Evidence
-    requirement: Requirement
+    requirement: SearchRequirement
     baseline_name: str
     counterparts: tuple[Combinations, ...] = ()
 
 
 def conclude(
-    problem: Problem, trained: Trained, asked: Requirement, stacking: dict[str, Any], *, margin: float
+    problem: SearchProblem, trained: Trained, asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
 ) -> Conclusion:
     """Make the candidates, choose, and gather the decisions on the calibration and the report rows.
 
     Parameters
     ----------
-    problem, trained : Problem, Trained
+    problem, trained : SearchProblem, Trained
         The rows, and the models with the path of fair stacks.
-    asked : Requirement
+    asked : SearchRequirement
         What is required.
     stacking : dict
         Settings of the stacks.
@@ -116,9 +116,9 @@ def conclude(
 
 def _likeliest(
     stacks: Sequence[FairStacksClassifier],
-    problem: Problem,
+    problem: SearchProblem,
     rows: EvaluationRows,
-    asked: Requirement,
+    asked: SearchRequirement,
     stacking: dict[str, Any],
     margin: float,
 ) -> int:
@@ -203,7 +203,7 @@ def stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[
 
 
 def make_model(
-    problem: Problem,
+    problem: SearchProblem,
     features: Features,
     combinations: Combinations,
     chosen: str,

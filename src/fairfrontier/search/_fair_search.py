@@ -20,14 +20,14 @@ from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.search._conclusion import Conclusion, stability
-from fairfrontier.search._growth import sufficiency
 from fairfrontier.search._plan import write_plan
 from fairfrontier.search._problem import prepare
-from fairfrontier.search._requirement import Requirement
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
 from fairfrontier.search._settings import checked_settings
+from fairfrontier.search._sufficiency import sufficiency
 
 # Fewer rows are trained on with one thread.
 _ROWS_FOR_THREADS = 20_000
@@ -246,7 +246,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.stopped_ = trained.stopped
         self.steps_ = tuple((step.name, run.store.seconds(step)) for run in runs for step in run.trained.done)
         say("testing on rows that nothing has seen", 1.0)
-        asked = Requirement(self.min_fairness, self.min_ratio, float(self.confidence))
+        asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
         found = conclude_runs(runs, asked, stacking, margin=float(self.margin))
         self._keep(found)
         level = found.combinations.expected[found.combinations.names.index(self.chosen_.name), 0]
@@ -260,7 +260,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""
-        judged = found.evidence.judge()
+        judged = found.evidence.verdict()
         self.evidence_, self.requirement_ = found.evidence, found.requirement
         self.baseline_name_ = found.baseline_name
         self.candidates_: tuple[Candidate, ...] = judged.candidates
@@ -268,7 +268,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
         self.promised_ = judged.promised
         if found.requirement.asked and judged.promised is None and not found.requirement.problem:
-            problem = f"what is required cannot be promised: {found.evidence.n_report:,} rows do not show it."
+            problem = f"what is required cannot be promised: {found.evidence.n_report:,} report rows do not show it."
             self.requirement_ = replace(found.requirement, problem=problem)
 
     def scores(self, X: Any) -> FloatArray:

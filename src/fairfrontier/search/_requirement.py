@@ -19,7 +19,7 @@ _LEAST_POWER = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class Requirement:
+class SearchRequirement:
     """What a user requires, and what became of it.
 
     Attributes
@@ -48,7 +48,9 @@ class Requirement:
         return {name: None if one is None else one + share * (1.0 - one) for name, one in asked.items()}
 
 
-def meeting(stack: FairStacksClassifier, requirement: Requirement) -> tuple[Requirement, list[FairStacksClassifier]]:
+def meeting(
+    stack: FairStacksClassifier, requirement: SearchRequirement
+) -> tuple[SearchRequirement, list[FairStacksClassifier]]:
     """Return stacks that probably meet a requirement: the most accurate ones, just so and by growing cushions."""
     if not requirement.asked:
         return requirement, []
@@ -70,14 +72,14 @@ def meeting(stack: FairStacksClassifier, requirement: Requirement) -> tuple[Requ
     return replace(requirement, problem="only the same decision for everyone is fair enough."), [constant]
 
 
-def likeliest(counts: Counts, requirement: Requirement, *, margin: float, n_report: int) -> int:
+def likeliest(counts: Counts, requirement: SearchRequirement, *, margin: float, n_report: int) -> int:
     """Return which candidate is the likeliest to be shown to meet a requirement and to be an alternative.
 
     Parameters
     ----------
     counts : Counts
         Decisions on the calibration rows.
-    requirement : Requirement
+    requirement : SearchRequirement
         What is to be shown.
     margin : float
         Of accuracy.
@@ -89,7 +91,7 @@ def likeliest(counts: Counts, requirement: Requirement, *, margin: float, n_repo
     return int(np.argmax(_promise_probability(counts, requirement, n_report) * np.maximum(verdict, _LEAST_POWER)))
 
 
-def _promise_probability(counts: Counts, requirement: Requirement, n_report: int) -> FloatArray:
+def _promise_probability(counts: Counts, requirement: SearchRequirement, n_report: int) -> FloatArray:
     """Return about how probable (k,) it is that other rows show what is required, given these rows."""
     # A pair of rates p, q keeps a ratio c if q - c p is positive, and a fairness f if q - p + 1 - f is.
     asked = []

@@ -33,7 +33,7 @@ def verify_search(folder: Path) -> tuple[list[str], int]:
     plan, summary = _json(folder / "plan.json"), _json(folder / "summary.json")
     evidence = Evidence.load(folder / "evidence.npz")
     problems = _plan_problems(plan, summary, evidence)
-    again = figures(evidence, evidence.judge())
+    again = figures(evidence, evidence.verdict())
     differences, compared = _differences(again, {name: summary.get(name) for name in again}, "summary.json")
     problems += differences
     problems += _table_problems(folder / "candidates.csv", again["candidates"])

@@ -16,7 +16,8 @@ const chart = (() => {
   const low = left();
 
   function bottomAndTop() {
-    const top = d3.max(accuracy);
+    const limits = (data.achievable?.curves ?? []).map((curve) => d3.max(curve.high.filter((_, i) => curve.grid[i] >= low)));
+    const top = d3.max([...accuracy, ...limits]);
     const shown = data.frontier.step.map((i) => accuracy[i]);
     // A few models are all in the picture; of many, some far below may be left out, and are counted below it.
     const least = d3.quantile([...accuracy].sort(d3.ascending), accuracy.length > 60 ? 0.02 : 0);
@@ -75,6 +76,19 @@ const chart = (() => {
       axes.append("text").attr("class", "axis-label").attr("x", xx).attr("y", yy).attr("text-anchor", anchor).text(text);
     label("fairness →", x(1), height - 8, "end");
     label(`↑ ${data.regression ? data.words.accuracy : data.settings.accuracy.replaceAll("_", " ")}`, x(low) + 6, 14, "start");
+  }
+
+  /** What any rule could reach: bands and curves, behind the models. */
+  function drawAchievable() {
+    const { x, y } = layout;
+    const layer = svg.append("g").attr("clip-path", "url(#plot-area)").attr("aria-hidden", "true");
+    for (const curve of data.achievable?.curves ?? []) {
+      const at = d3.range(curve.grid.length);
+      const area = d3.area().x((i) => x(curve.grid[i])).y0((i) => y(curve.low[i])).y1((i) => y(curve.high[i]));
+      const line = d3.line().x((i) => x(curve.grid[i])).y((i) => y(curve.accuracy[i]));
+      layer.append("path").attr("class", "limit-band").attr("d", area(at));
+      layer.append("path").attr("class", `limit-line ${curve.track}`).attr("d", line(at));
+    }
   }
 
   function drawFamilies() {
@@ -161,6 +175,7 @@ const chart = (() => {
     area.attr("width", layout.width - layout.x(low)).attr("height", layout.y(bottom));
     drawAxes();
     drawMinimum();
+    drawAchievable();
     drawFamilies();
     drawConstant();
     svg.append("circle").attr("class", "hover").attr("r", 7).attr("visibility", "hidden");

@@ -30,7 +30,7 @@ const groups = (() => {
   function bar(entry, scale, asText) {
     const row = dom.make("div", "bar-row");
     const label = dom.make("span", "bar-label");
-    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` n = ${entry.n.toLocaleString("en", { maximumFractionDigits: 0 })}`));
+    label.append(dom.make("span", "name", format.short(entry.name, 60)), dom.make("small", "", ` ${data.settings.sample_weight ? "weight" : "n ="} ${entry.n.toLocaleString("en", { maximumFractionDigits: 0 })}`));
     const track = dom.make("span", "bar-track");
     track.setAttribute("aria-hidden", "true");
     const value = dom.make("span", "bar-value", entry.value === null ? "no such rows" : asText(entry.value));

@@ -1,4 +1,8 @@
-"""Which place on a path to operate at: judged with the errors of what is known, not maximised over them."""
+"""The rule by which `select` chooses a place on a path: the most accurate candidate that is fair enough on new rows.
+
+Rates are known with errors, so candidates are compared by what new rows are expected to show: a maximum over seen rates
+would choose what only seems fair.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,7 +57,7 @@ class Limits:
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class Candidates:
     """Models on a path, or mixtures of two, and what new rows are expected to show.
 
     Attributes
@@ -75,16 +79,16 @@ class Judged:
     rates: tuple[FloatArray, ...]
     errors: FloatArray
 
-    def take(self, index: IntArray) -> "Judged":
+    def take(self, index: IntArray) -> "Candidates":
         """Return some of the candidates."""
         rates = tuple(one[index] for one in self.rates)
-        return Judged(self.place[index], self.share[index], self.accuracy[index], rates, self.errors[index])
+        return Candidates(self.place[index], self.share[index], self.accuracy[index], rates, self.errors[index])
 
     def __len__(self) -> int:
         return len(self.share)
 
 
-class Judge:
+class SelectionRule:
     """Candidates on a path and the fairness that they can be expected to have on new rows.
 
     Parameters
@@ -102,20 +106,23 @@ class Judge:
         self.n_nodes = len(points) - 1
         self.errors = standard_errors(points, size, sweep.variance)[:-1]
         self.rates: tuple[FloatArray, ...] = (_smooth_rates(points),)
+        # The nodes at which the stacks of the folds and of all rows decide alike.
+        self._settled = np.arange(self.n_nodes)
         if sweep.refitted is not None:
             # Of rows that were fitted to, a difference within the error says nothing; beyond it, the stack of all rows
             # is another than those of the folds, and both must be fair.
-            apart = _smooth_rates(sweep.refitted) - self.rates[0]
+            apart = sweep.refitted.rates[:-1] - self.rates[0]
             beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
             self.rates = (self.rates[0], self.rates[0] + beyond)
-        # As they are seen, for tests that must not lean on what is expected.
+            self._settled = np.flatnonzero((beyond == 0.0).all(axis=1))
+        # The rates without the corrections for what new rows will show: tests count what was seen.
         self.seen = tuple(_smooth_rates(one) for one in (points, sweep.refitted) if one is not None)
         self._shrink(sweep.signal)
         # Away from the unconstrained stack accuracy falls; what rises is noise.
         self.accuracy = isotonic_regression(points.accuracy[:-1], increasing=False)
         self.constant_accuracy = float(points.accuracy[-1])
         self.constant_rates = points.rates[-1]
-        self.jumps = _jumps(points, size)
+        self.jumps = np.logical_or.reduce([_jumps(one, size) for one in (points, sweep.refitted) if one is not None])
         sampler = qmc.Sobol(len(size), scramble=True, seed=0)
         self._deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
 
@@ -141,7 +148,7 @@ class Judge:
                 middle = np.average(rates[:, block], weights=self.size[block], axis=1)[:, None]
                 rates[:, block] = middle + self.signal * (rates[:, block] - middle)
 
-    def single(self) -> Judged:
+    def single(self) -> Candidates:
         """Return the stacks at all places, and the constant model last."""
         places = np.linspace(0.0, self.n_nodes - 1.0, (self.n_nodes - 1) * _BETWEEN + 1)
         at_node = np.arange(len(places)) % _BETWEEN == 0
@@ -151,9 +158,9 @@ class Judge:
             places = places[at_node | ~self.jumps[between]]
         return _joined(self._along(places), self._constant())
 
-    def _along(self, places: FloatArray) -> Judged:
+    def _along(self, places: FloatArray) -> Candidates:
         """Return the stacks at places."""
-        return Judged(
+        return Candidates(
             np.column_stack([places, places]),
             np.ones(len(places)),
             interpolate(places, self.accuracy),
@@ -161,25 +168,25 @@ class Judge:
             interpolate(places, self.errors),
         )
 
-    def _constant(self) -> Judged:
+    def _constant(self) -> Candidates:
         """Return the constant model, of which everything is known."""
         rates, nowhere = self.constant_rates[None], np.full((1, 2), np.nan)
-        return Judged(
+        return Candidates(
             nowhere, np.ones(1), np.array([self.constant_accuracy]), (rates,) * len(self.rates), np.zeros_like(rates)
         )
 
-    def between(self, places: FloatArray) -> Judged:
+    def between(self, places: FloatArray) -> Candidates:
         """Return mixtures of two neighbouring nodes, which have all rates in between."""
         low = np.floor(places)
         high = np.minimum(low + 1.0, self.n_nodes - 1.0)
         return replace(self._along(places), place=np.column_stack([low, high]), share=1.0 - (places - low))
 
-    def sequence(self, limits: Limits, *, randomize: bool) -> tuple[Judged, dict[int, float]]:
+    def sequence(self, limits: Limits, *, randomize: bool) -> tuple[Candidates, dict[int, float]]:
         """Return candidates for tests one after the other towards the unconstrained stack, and where to begin.
 
         Returns
         -------
-        Judged
+        Candidates
             The candidates.
         dict of int to float
             The candidates with which sequences begin, and each one's share of the probability of an error.
@@ -207,7 +214,7 @@ class Judge:
             found = _joined(self._diluted(fairest), found)
         return found.take(np.flatnonzero(self._allowed(found, limits))), {0: 1.0}
 
-    def _allowed(self, found: Judged, limits: Limits) -> np.ndarray:
+    def _allowed(self, found: Candidates, limits: Limits) -> np.ndarray:
         """Tell which candidates are accurate enough, and have no group below the least rate."""
         allowed = np.ones(len(found), dtype=bool)
         if limits.max_accuracy_loss is not None:
@@ -216,7 +223,7 @@ class Judge:
             allowed &= np.min([one.min(axis=1) for one in found.rates], axis=0) >= limits.min_rate - 1e-12
         return allowed
 
-    def _aside(self, alone: Judged, main: int) -> list[int]:
+    def _aside(self, alone: Candidates, main: int) -> list[int]:
         """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""
         if self.sets.n_contrasts != 1:
             return []
@@ -225,31 +232,37 @@ class Judge:
         error = float(np.hypot(alone.errors[main, first], alone.errors[main, second]))
         return [int(np.argmin(np.abs(bias - side * 1.5 * error))) for side in (-1.0, 1.0)]
 
-    def _diluted(self, place: float) -> Judged:
+    def _diluted(self, place: float) -> Candidates:
         """Return mixtures of a node and the constant model, the constant's share falling."""
         alone = _joined(self._along(np.array([float(round(place))])), self._constant())
         first = np.zeros(len(_SHARES) - 1, dtype=np.intp)
         return _mixtures(alone, first, first + 1, _SHARES[:-1])
 
-    def mixed(self) -> Judged:
-        """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last."""
-        alone = _joined(self._along(np.arange(self.n_nodes, dtype=np.float64)), self._constant())
+    def mixed(self) -> Candidates:
+        """Return the mixtures of two nodes, or of a node and the constant model, and the constant model last.
+
+        Notes
+        -----
+        Inside a jump some folds have jumped and others not. Their rates are in between, which no stack's are: mixtures
+        are of nodes where all agree, and have such rates by their shares.
+        """
+        alone = _joined(self._along(self._settled.astype(np.float64)), self._constant())
         first, second = (np.repeat(index, len(_SHARES)) for index in np.triu_indices(len(alone), k=1))
         found = _mixtures(alone, first, second, np.tile(_SHARES, len(first) // len(_SHARES)))
         return _joined(found, alone.take(np.array([len(alone) - 1])))
 
-    def seen_rates(self, judged: Judged) -> list[FloatArray]:
+    def seen_rates(self, candidates: Candidates) -> list[FloatArray]:
         """Return the rates (c, s) of candidates as they are seen out of fold, and of the stacks of all rows."""
-        share = judged.share[:, None]
+        share = candidates.share[:, None]
         result = []
         for seen in self.seen:
-            first, second = (interpolate(np.nan_to_num(place), seen) for place in judged.place.T)
-            constant = np.isnan(judged.place[:, 1])
+            first, second = (interpolate(np.nan_to_num(place), seen) for place in candidates.place.T)
+            constant = np.isnan(candidates.place[:, 1])
             second[constant] = self.constant_rates
             result.append(share * first + (1.0 - share) * second)
         return result
 
-    def changed(self, chosen: Judged) -> IntArray | None:
+    def changed(self, chosen: Candidates) -> IntArray | None:
         """Return the rows of each row set that a candidate decides otherwise than the unconstrained stack, (s,)."""
         changed = self.sweep.changed
         if changed is None:
@@ -263,17 +276,17 @@ class Judge:
         """Tell whether decisions jump next to a place."""
         return bool(self.jumps[max(int(place) - 1, 0) : int(place) + 1].any())
 
-    def fairness(self, judged: Judged) -> FloatArray:
+    def fairness(self, candidates: Candidates) -> FloatArray:
         """Return the median of the fairness that new rows will show, shape (c,): the worse of what is known."""
-        worst = [self._quantile(0.5, rates, judged.errors, self._gap) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, candidates.errors, self._gap) for rates in candidates.rates]
         return np.asarray(np.clip(1.0 - np.max(worst, axis=0), 0.0, 1.0))
 
-    def ratio(self, judged: Judged) -> FloatArray:
+    def ratio(self, candidates: Candidates) -> FloatArray:
         """Return the median of the quotient of lowest and highest rate that new rows will show, shape (c,)."""
-        worst = [self._quantile(0.5, rates, judged.errors, self.quotient) for rates in judged.rates]
+        worst = [self._quantile(0.5, rates, candidates.errors, self.quotient) for rates in candidates.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def likely(self, found: Judged, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
+    def likely(self, found: Candidates, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
         """Tell which of some candidates are fair enough on new rows with a probability, all row sets at once.
 
         Notes
@@ -314,7 +327,7 @@ class Judge:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
         return np.asarray(1.0 - np.max(list(self.sets.block_gaps(np.moveaxis(rates, -1, 1), "ratio")), axis=0))
 
-    def choose(self, limits: Limits, *, randomize: bool) -> Judged | None:
+    def choose(self, limits: Limits, *, randomize: bool) -> Candidates | None:
         """Return the candidate that is asked for, alone; None: there is none."""
         if limits.min_fairness is None and limits.min_ratio is None:
             found = self._worth_having(self.mixed() if randomize else self.single(), limits)
@@ -334,16 +347,16 @@ class Judge:
         mixed = mixed.take(np.flatnonzero(self._seem(mixed, limits) & (mixed.accuracy > least)))
         return self._most_accurate(mixed, limits) or chosen
 
-    def _worth_having(self, found: Judged, limits: Limits) -> Judged:
+    def _worth_having(self, found: Candidates, limits: Limits) -> Candidates:
         """Return the candidates that are allowed, and more accurate than the constant model or that model itself."""
         constant = np.isnan(found.place).all(axis=1)
         return found.take(np.flatnonzero(self._allowed(found, limits) & (constant | self._beats_constant(found))))
 
-    def _beats_constant(self, found: Judged) -> np.ndarray:
+    def _beats_constant(self, found: Candidates) -> np.ndarray:
         """Tell which candidates are more accurate than the constant model, by more than rounding."""
         return np.asarray(found.accuracy > self.constant_accuracy + 1e-12)
 
-    def _most_accurate(self, found: Judged, limits: Limits) -> Judged | None:
+    def _most_accurate(self, found: Candidates, limits: Limits) -> Candidates | None:
         """Return the most accurate stack or mixture that meets the limits; of equals the first has moved least."""
         order = np.flatnonzero(~np.isnan(found.place).all(axis=1))
         order = order[np.argsort(-found.accuracy[order].round(12), kind="stable")]
@@ -354,13 +367,13 @@ class Judge:
                 return part.take(good[:1])
         return None
 
-    def _seems_fairest(self, found: Judged) -> Judged:
+    def _seems_fairest(self, found: Candidates) -> Candidates:
         """Return the most accurate of those whose gap is as small as any, but for a little of its error."""
         gap = np.max([self._gap(one) for one in found.rates], axis=0)
         best = np.flatnonzero(gap <= gap.min() + _SAME * found.errors.max())
         return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
-    def _seem(self, found: Judged, limits: Limits) -> np.ndarray:
+    def _seem(self, found: Candidates, limits: Limits) -> np.ndarray:
         """Tell which candidates meet the limits as far as their rates are taken as they are."""
         good = np.ones(len(found), dtype=bool)
         if limits.min_fairness is not None:
@@ -369,7 +382,7 @@ class Judge:
             good &= np.min([self.quotient(one) for one in found.rates], axis=0) >= limits.min_ratio - 1e-12
         return good
 
-    def _meets(self, found: Judged, limits: Limits) -> np.ndarray:
+    def _meets(self, found: Candidates, limits: Limits) -> np.ndarray:
         """Tell which candidates meet the limits on half of all new rows."""
         good = np.ones(len(found), dtype=bool)
         if limits.min_fairness is not None:
@@ -378,7 +391,7 @@ class Judge:
             good &= self.ratio(found) >= limits.min_ratio - 1e-9
         return good
 
-    def _fairest(self, found: Judged) -> Judged | None:
+    def _fairest(self, found: Candidates) -> Candidates | None:
         if len(found) == 0:
             return None
         fairness = self.fairness(found)
@@ -413,7 +426,7 @@ def _jumps(points: TradeoffPoints, size: FloatArray) -> np.ndarray:
     return np.asarray((change > usual).any(axis=1))
 
 
-def _mixtures(alone: Judged, first: IntArray, second: IntArray, share: FloatArray) -> Judged:
+def _mixtures(alone: Candidates, first: IntArray, second: IntArray, share: FloatArray) -> Candidates:
     """Return mixtures of candidates by their numbers; the first decides with probability `share`."""
 
     def mix(values: FloatArray) -> FloatArray:
@@ -422,12 +435,12 @@ def _mixtures(alone: Judged, first: IntArray, second: IntArray, share: FloatArra
 
     place = np.column_stack([alone.place[first, 0], alone.place[second, 0]])
     # Decisions of two stacks on a row may agree always: so large can the error of their mixture be.
-    return Judged(place, share, mix(alone.accuracy), tuple(mix(one) for one in alone.rates), mix(alone.errors))
+    return Candidates(place, share, mix(alone.accuracy), tuple(mix(one) for one in alone.rates), mix(alone.errors))
 
 
-def _joined(one: Judged, other: Judged) -> Judged:
+def _joined(one: Candidates, other: Candidates) -> Candidates:
     """Return the candidates of both."""
-    return Judged(
+    return Candidates(
         np.vstack([one.place, other.place]),
         np.append(one.share, other.share),
         np.append(one.accuracy, other.accuracy),

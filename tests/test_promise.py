@@ -1,4 +1,4 @@
-"""The guarantee: its level by enumeration of every outcome, its tightness, its sequence, and the rows that it takes."""
+"""The promise: its level by enumeration of every outcome, its tightness, its sequence, and the rows that it takes."""
 
 import itertools
 
@@ -10,8 +10,8 @@ from scipy.stats import binom, binomtest, norm
 
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.optimize._guarantee import certified, largest_promise, promise_advice, rows_needed
-from fairfrontier.quantify._proportions import Comparison, Pairs, limits, p_values, shown
+from fairfrontier.optimize._promise import largest_promise, promise_advice, promised_candidates, rows_needed
+from fairfrontier.quantify._proportions import Claim, Pairs, limits, p_values, shown
 
 RATES = np.linspace(0.0, 1.0, 41)
 
@@ -40,7 +40,7 @@ SIZES = [(10, 15), (30, 7), (1, 40), (25, 25)]
 @pytest.mark.parametrize("gap", [0.1, 0.4])
 def test_a_difference_is_shown_by_mistake_no_more_often_than_the_level(n1, n2, level, gap):
     outcomes = every_outcome(n1, n2)
-    rejected = shown(outcomes, np.full(len(outcomes), gap), level, Comparison())
+    rejected = shown(outcomes, np.full(len(outcomes), gap), level, Claim())
     wrong = [probability(rejected, n1, n2, p + gap, p) for p in np.linspace(0.0, 1.0 - gap, 201)]
     beyond = [probability(rejected, n1, n2, p, q) for p in RATES for q in RATES if p - q >= gap]
     assert max(wrong) <= level
@@ -52,13 +52,13 @@ def test_a_difference_is_shown_by_mistake_no_more_often_than_the_level(n1, n2, l
 @pytest.mark.parametrize(("n1", "n2"), SIZES)
 def test_a_ratio_is_shown_by_mistake_no_more_often_than_the_level(n1, n2):
     outcomes = every_outcome(n1, n2)
-    rejected = shown(outcomes, np.full(len(outcomes), -0.8), 0.1, Comparison(0.8))
+    rejected = shown(outcomes, np.full(len(outcomes), -0.8), 0.1, Claim(0.8))
     wrong = [probability(rejected, n1, n2, p, 0.8 * p) for p in np.linspace(0.0, 1.0, 201)]
     assert max(wrong) <= 0.1
     assert max(probability(rejected, n1, n2, p, q) for p in RATES for q in RATES if q <= 0.8 * p) <= 0.1
 
 
-@pytest.mark.parametrize("comparison", [Comparison(), Comparison(0.8)])
+@pytest.mark.parametrize("comparison", [Claim(), Claim(0.8)])
 def test_limits_hold_with_their_confidence(comparison):
     n1, n2, level = 12, 9, 0.1
     upper = limits(every_outcome(n1, n2), level, comparison)
@@ -78,7 +78,7 @@ def test_a_p_value_is_the_largest_probability_of_outcomes_as_extreme():
     a, b = (outcomes.first + 1) / (n1 + 2), (outcomes.second + 1) / (n2 + 2)
     upper = a - b + norm.isf(level) * np.sqrt(a * (1 - a) / (n1 + 2) + b * (1 - b) / (n2 + 2))
     some = np.arange(0, len(outcomes), 11)
-    ours = p_values(outcomes.take(some), np.full(len(some), gap), level, Comparison())
+    ours = p_values(outcomes.take(some), np.full(len(some), gap), level, Claim())
     for index, p in zip(some, ours, strict=True):
         each = 0.02 * level / 2
         high = binomtest(int(outcomes.first[index]), n1).proportion_ci(1 - 2 * each, "exact").high
@@ -94,7 +94,7 @@ def test_limits_are_nearly_the_normal_ones_in_large_samples(n1, n2, rate):
     x, y = round(n1 * rate), round(n2 * rate)
     pair = Pairs(*(np.array([float(v)]) for v in (x, y, n1, n2)))
     normal = x / n1 - y / n2 + norm.isf(0.05) * np.sqrt(rate * (1 - rate) * (1 / n1 + 1 / n2))
-    assert normal < limits(pair, 0.05, Comparison())[0] < 1.06 * normal
+    assert normal < limits(pair, 0.05, Claim())[0] < 1.06 * normal
 
 
 # Sizes, counts, and the upper end of statsmodels 0.15.0's two-sided 90 % interval of the difference, by
@@ -129,7 +129,7 @@ SCORE_LIMITS = [
 @pytest.mark.parametrize(("n1", "n2", "x", "y", "score"), SCORE_LIMITS)
 def test_exact_limits_are_little_wider_than_score_limits_which_hold_only_in_large_samples(n1, n2, x, y, score):
     pair = Pairs(*(np.array([float(v)]) for v in (x, y, n1, n2)))
-    ours, estimate = limits(pair, 0.05, Comparison())[0], x / n1 - y / n2
+    ours, estimate = limits(pair, 0.05, Claim())[0], x / n1 - y / n2
     # With 50 rows a step of the counts is coarse: the widest of these is 1.16 times as wide.
     assert 1.0 < (ours - estimate) / (score - estimate) < (1.2 if n1 < 100 else 1.05)
 
@@ -146,7 +146,7 @@ def test_three_groups_are_judged_at_once_without_a_correction():
     assert 0.05 < worst <= 0.1
 
 
-def test_all_certificates_hold_together():
+def test_all_promises_hold_together():
     """Forty candidates on one path of growing unfairness: the fifth is the first that is not fair enough."""
     rng, n, wrong = np.random.default_rng(5), np.array([60, 90]), 0
     gaps = np.linspace(0.12, 0.6, 40)
@@ -156,47 +156,51 @@ def test_all_certificates_hold_together():
     for _ in range(draws):
         first, second = rng.random(n[0]), rng.random(n[1])
         positives = np.stack([(first[:, None] < 0.3 + gaps).sum(axis=0), np.full(40, (second < 0.3).sum())], axis=1)
-        result = certified(positives, n, block(*n), min_fairness=0.8, confidence=0.9, order=np.arange(40))
-        wrong += bool(result.certified[gaps > 0.2].any())
+        result = promised_candidates(positives, n, block(*n), min_fairness=0.8, confidence=0.9, order=np.arange(40))
+        wrong += bool(result.promised[gaps > 0.2].any())
     assert 0 < wrong <= draws * (0.1 + 3 * np.sqrt(0.09 / draws))
 
 
 def test_the_first_failure_ends_the_sequence():
     sizes, sets = (2000, 2000), block(0, 0)
     positives = np.array([[600, 600], [900, 300], [601, 602], [600, 590]])
-    result = certified(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[0, 3, 1, 2])
-    assert result.certified.tolist() == [True, False, False, True]
+    result = promised_candidates(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[0, 3, 1, 2])
+    assert result.promised.tolist() == [True, False, False, True]
     assert result.n_tested == 3
-    assert not certified(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[1, 0]).certified.any()
-    assert certified(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[]).n_tested == 0
+    assert not promised_candidates(
+        positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[1, 0]
+    ).promised.any()
+    assert promised_candidates(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[]).n_tested == 0
 
 
 def test_a_long_sequence_is_tested_to_its_end():
     positives = np.column_stack([np.arange(600, 700), np.full(100, 600)])
     one_by_one = largest_promise(positives, (2000, 2000), block(0, 0), confidence=0.95)
-    result = certified(positives, (2000, 2000), block(0, 0), min_fairness=0.94, confidence=0.95, order=np.arange(100))
+    result = promised_candidates(
+        positives, (2000, 2000), block(0, 0), min_fairness=0.94, confidence=0.95, order=np.arange(100)
+    )
     # Limits may give away a fiftieth of a standard error.
-    assert np.all(one_by_one[result.certified] > 0.9395)
-    assert np.all(one_by_one[~result.certified] <= 0.94)
-    assert result.n_tested == result.certified.sum() + 1
+    assert np.all(one_by_one[result.promised] > 0.9395)
+    assert np.all(one_by_one[~result.promised] <= 0.94)
+    assert result.n_tested == result.promised.sum() + 1
 
 
 def test_the_ratio_is_a_request_of_its_own():
     sizes, sets = (2000, 2000), block(0, 0)
     positives = np.array([[60, 40], [600, 560]])
-    fair = certified(positives, sizes, sets, min_fairness=0.95, confidence=0.95, order=[0, 1]).certified
-    ratio = certified(positives, sizes, sets, min_ratio=0.8, confidence=0.95, order=[1, 0]).certified
-    both = certified(positives, sizes, sets, min_fairness=0.95, min_ratio=0.8, confidence=0.95, order=[1, 0])
+    fair = promised_candidates(positives, sizes, sets, min_fairness=0.95, confidence=0.95, order=[0, 1]).promised
+    ratio = promised_candidates(positives, sizes, sets, min_ratio=0.8, confidence=0.95, order=[1, 0]).promised
+    both = promised_candidates(positives, sizes, sets, min_fairness=0.95, min_ratio=0.8, confidence=0.95, order=[1, 0])
     assert fair.tolist() == [True, True]
     assert ratio.tolist() == [False, True]
-    assert both.certified.tolist() == [False, True]
+    assert both.promised.tolist() == [False, True]
 
 
 def test_two_blocks_are_both_judged():
     sets = RowSets(("a", "b", "c", "d"), ((0, 1), (2, 3)), ("first", "second"))
     positives = np.array([[300, 300, 300, 300], [300, 300, 300, 500]])
-    result = certified(positives, [1000] * 4, sets, min_fairness=0.9, confidence=0.95, order=[0, 1])
-    assert result.certified.tolist() == [True, False]
+    result = promised_candidates(positives, [1000] * 4, sets, min_fairness=0.9, confidence=0.95, order=[0, 1])
+    assert result.promised.tolist() == [True, False]
 
 
 counts = st.integers(2, 4).flatmap(
@@ -225,9 +229,9 @@ def test_what_is_shown_is_shown_of_every_better_outcome(n1, n2, data):
     gap = data.draw(st.floats(0.02, 0.9))
     given_ = Pairs(*(np.array([float(v)] * 3) for v in (x, y, n1, n2)))
     even_worse = Pairs(np.array([x + 1.0, x, x]), np.array([y, y - 1.0, y]), given_.n_first, given_.n_second)
-    p = p_values(even_worse, np.array([gap, gap, gap - 0.02]), 0.1, Comparison())
+    p = p_values(even_worse, np.array([gap, gap, gap - 0.02]), 0.1, Claim())
     # The search between the points of the grid is exact to a few thousandths only, and not above the level.
-    assert np.all((p_values(given_, np.full(3, gap), 0.1, Comparison()) <= p + 0.005) | (p > 0.09))
+    assert np.all((p_values(given_, np.full(3, gap), 0.1, Claim()) <= p + 0.005) | (p > 0.09))
 
 
 def test_probabilities_and_overlapping_sets_take_wider_limits_that_still_hold():
@@ -244,8 +248,8 @@ def test_probabilities_and_overlapping_sets_take_wider_limits_that_still_hold():
 
 def test_a_group_without_rows_leaves_nothing_to_promise():
     assert largest_promise([[3, 0]], [10, 0], block(0, 0), confidence=0.95)[0] < 0.5
-    result = certified([[3, 0]], [10, 0], block(0, 0), min_fairness=0.6, confidence=0.95, order=[0])
-    assert not result.certified.any()
+    result = promised_candidates([[3, 0]], [10, 0], block(0, 0), min_fairness=0.6, confidence=0.95, order=[0])
+    assert not result.promised.any()
 
 
 @pytest.mark.parametrize(
@@ -305,7 +309,7 @@ def test_the_advice_says_what_can_be_promised_and_what_the_request_takes():
 def test_wrong_counts_are_named(changed, message):
     arguments = {"positives": [[3, 2]], "confidence": 0.95, "min_fairness": 0.5, "order": [0]} | changed
     with pytest.raises(InvalidInputError, match=message):
-        certified(arguments.pop("positives"), [10, 10], block(0, 0), **arguments)
+        promised_candidates(arguments.pop("positives"), [10, 10], block(0, 0), **arguments)
 
 
 @pytest.mark.parametrize(

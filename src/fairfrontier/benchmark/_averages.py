@@ -133,7 +133,7 @@ def _on_common_splits(first: Entry, second: Entry, figure: str) -> tuple[dict[in
 
 
 @dataclass(frozen=True)
-class Comparison:
+class PairedDifference:
     """Our method minus a rival, paired over the splits that both have."""
 
     task: str
@@ -196,7 +196,7 @@ class TableSummary:
                 largest[split] = max(value, largest.get(split, 0.0))
         return float(np.mean(list(largest.values()))) if largest else None
 
-    def comparisons(self, figure: str = "fauc") -> list[Comparison]:
+    def comparisons(self, figure: str = "fauc") -> list[PairedDifference]:
         """Return the paired differences of the table's champion and each rival on each task."""
         found = []
         champion = CHAMPIONS[self.table]
@@ -208,7 +208,7 @@ class TableSummary:
                 differences = np.array([ours[split] - theirs[split] for split in both])
                 measured = estimate(differences)
                 if rival.key != champion and measured is not None:
-                    found.append(Comparison(task, rival, measured, int((differences > 0).sum())))
+                    found.append(PairedDifference(task, rival, measured, int((differences > 0).sum())))
         return found
 
 

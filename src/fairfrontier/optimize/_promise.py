@@ -1,4 +1,4 @@
-"""A guarantee of fairness: which candidates of a path are fair enough, shown on rows that none of them has seen.
+"""The promise of fairness: which candidates of a path are fair enough, shown on rows that none of them has seen.
 
 Everything here works on counts: how many rows of each row set a candidate decides positively. For demographic parity
 they need no labels. `rows_needed` says how many rows a promise takes, before they are collected.
@@ -16,7 +16,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.quantify._proportions import BoolArray, Comparison, Pairs, limits, shown
+from fairfrontier.quantify._proportions import BoolArray, Claim, Pairs, limits, shown
 
 # The exact limit is this much wider than the normal one, in standard errors and in rows of the smaller group; measured
 # for groups of 40 to 7,000 rows and rates of .05 to .5.
@@ -127,22 +127,22 @@ _HALVINGS = 20
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedCandidates:
+class PromisedCandidates:
     """What a sequence of tests has shown.
 
     Attributes
     ----------
-    certified : ndarray of shape (p,)
+    promised : ndarray of shape (p,)
         True for candidates that are shown to meet the request. With probability `confidence` or more, every one does.
     n_tested : int
-        How many candidates were tested: all that are certified, and the first that failed.
+        How many candidates were tested: all that are promised, and the first that failed.
     """
 
-    certified: BoolArray
+    promised: BoolArray
     n_tested: int
 
 
-def certified(
+def promised_candidates(
     positives: ArrayLike,
     sizes: ArrayLike,
     sets: RowSets,
@@ -152,7 +152,7 @@ def certified(
     confidence: float,
     order: ArrayLike,
     disjoint: bool = True,
-) -> CertifiedCandidates:
+) -> PromisedCandidates:
     """Return the candidates that are shown to be fair enough, all at once with the given confidence.
 
     Parameters
@@ -169,7 +169,7 @@ def certified(
     min_ratio : float, optional
         Ask that the lowest rate be above this share of the highest. One of the two, or both.
     confidence : float
-        Least probability, in (0, 1), with which every certified candidate meets the request.
+        Least probability, in (0, 1), with which every promised candidate meets the request.
     order : array-like of int
         The candidates in the order in which they are tested, the one that is most likely to pass first. It may depend
         on anything but the rows that are counted here, and need not name every candidate.
@@ -178,8 +178,8 @@ def certified(
 
     Returns
     -------
-    CertifiedCandidates
-        The certified candidates. What can be promised of one of them alone is `largest_promise`.
+    PromisedCandidates
+        The promised candidates. What can be promised of one of them alone is `largest_promise`.
 
     Notes
     -----
@@ -192,9 +192,9 @@ def certified(
 
     *All candidates.* They are tested in an order fixed beforehand, each at level α, up to the first that is not
     rejected (fixed-sequence test). Let j be the first candidate in the order that truly fails the request. A wrong
-    certificate is given only if j is rejected: an earlier one cannot be wrong, and a later one is tested only after j
-    was rejected. So the probability that any certificate is wrong is at most α, however many candidates there are and
-    however they depend on one another; any choice among the certified ones, by accuracy on the same rows for instance,
+    promise is made only if j is rejected: an earlier one cannot be wrong, and a later one is tested only after j
+    was rejected. So the probability that any promise is broken is at most α, however many candidates there are and
+    however they depend on one another; any choice among the promised ones, by accuracy on the same rows for instance,
     keeps the promise.
     """
     counts = _counts(positives, sizes, sets, disjoint)
@@ -213,7 +213,7 @@ def certified(
         n_tested += min(first_failure + 1, len(some))
         if first_failure < len(some):
             break
-    return CertifiedCandidates(passed, n_tested)
+    return PromisedCandidates(passed, n_tested)
 
 
 def largest_promise(
@@ -224,9 +224,9 @@ def largest_promise(
     Parameters
     ----------
     positives : array-like of shape (p, s)
-        Positive decisions by row set; of the candidate that `certified` tests first, for what it could promise.
+        Positive decisions by row set; of the candidate that is tested first, for what it could promise.
     sizes, sets, confidence, disjoint
-        As in `certified`.
+        As in `promised_candidates`.
 
     Returns
     -------
@@ -237,14 +237,12 @@ def largest_promise(
     level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     _check_comparison(sets)
     if sets.compares_differences:
-        return np.maximum(1.0 - _limits(counts, level, Comparison()), 0.0)
+        return np.maximum(1.0 - _limits(counts, level, Claim()), 0.0)
     low, high = np.zeros(len(counts.positives)), np.ones(len(counts.positives))
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0
         every = zip(np.arange(len(middle)), middle, strict=True)
-        good = np.array(
-            [_all_shown(counts.of(np.array([i])), np.array([-c]), level, Comparison(c))[0] for i, c in every]
-        )
+        good = np.array([_all_shown(counts.of(np.array([i])), np.array([-c]), level, Claim(c))[0] for i, c in every])
         low, high = np.where(good, middle, low), np.where(good, high, middle)
     return low
 
@@ -257,9 +255,9 @@ def promise_advice(
     Parameters
     ----------
     positives : array-like of shape (s,)
-        Positive decisions of the candidate that `certified` tests first.
+        Positive decisions of the candidate that `promised_candidates` tests first.
     sizes, sets, confidence
-        As in `certified`.
+        As in `promised_candidates`.
     n_rows : int
         The number of calibration rows, of which `sizes` are parts.
     min_fairness : float
@@ -313,7 +311,7 @@ class _Counts:
         return candidate, pair
 
 
-def _all_shown(counts: _Counts, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
+def _all_shown(counts: _Counts, c: FloatArray, level: float, comparison: Claim) -> BoolArray:
     """Tell which candidates have every pair shown to be within their limit c (p,)."""
     result = np.ones(len(c), dtype=bool)
     candidate, pair = counts.everything()
@@ -326,7 +324,7 @@ def _all_shown(counts: _Counts, c: FloatArray, level: float, comparison: Compari
     return result
 
 
-def _shown(counts: _Counts, c: FloatArray, level: float, comparison: Comparison) -> BoolArray:
+def _shown(counts: _Counts, c: FloatArray, level: float, comparison: Claim) -> BoolArray:
     """Tell which pairs of sets (p, q) are shown to be within the candidates' limits c (p,).
 
     Notes
@@ -346,7 +344,7 @@ def _shown(counts: _Counts, c: FloatArray, level: float, comparison: Comparison)
     return result
 
 
-def _limits(counts: _Counts, level: float, comparison: Comparison) -> FloatArray:
+def _limits(counts: _Counts, level: float, comparison: Claim) -> FloatArray:
     """Return the upper limit c (p,) of each candidate over all pairs."""
     distinct, back = np.unique(counts.positives, axis=0, return_inverse=True)
     if len(distinct) < len(counts.positives):
@@ -390,7 +388,7 @@ def _check_comparison(sets: RowSets) -> None:
         raise InvalidInputError("confidence is for differences and ratios of rates; use fairness='impact_ratio'")
 
 
-def _asked(min_fairness: float | None, min_ratio: float | None, sets: RowSets) -> list[tuple[Comparison, float]]:
+def _asked(min_fairness: float | None, min_ratio: float | None, sets: RowSets) -> list[tuple[Claim, float]]:
     """Return what must be shown of every pair, as comparisons with their limits."""
     _check_comparison(sets)
     if min_fairness is not None and not sets.compares_differences:
@@ -401,10 +399,10 @@ def _asked(min_fairness: float | None, min_ratio: float | None, sets: RowSets) -
     asked = []
     if min_fairness is not None:
         low = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
-        asked.append((Comparison(), 1.0 - low))
+        asked.append((Claim(), 1.0 - low))
     if min_ratio is not None:
         ratio = validate.number(min_ratio, parameter="min_ratio", low=0.0, high=1.0)
-        asked.append((Comparison(ratio), -ratio))
+        asked.append((Claim(ratio), -ratio))
     return asked
 
 

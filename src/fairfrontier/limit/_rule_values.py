@@ -6,7 +6,7 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.limit._program import Bounds, FairRule, best_mixture
-from fairfrontier.limit._task import Task
+from fairfrontier.limit._task import LimitTask
 
 _DRAWS = 4000
 
@@ -32,7 +32,7 @@ class Values:
         return self.influence.T @ self.influence
 
 
-def rule_values(task: Task, rules: list[FairRule]) -> Values:
+def rule_values(task: LimitTask, rules: list[FairRule]) -> Values:
     """Return the accuracy of each rule on the labels, corrected for what it misses of its level of fairness.
 
     Notes
@@ -70,7 +70,7 @@ def critical_value(covariance: FloatArray, confidence: float, generator: np.rand
     return float(np.quantile(np.abs(draws).max(axis=1), confidence, method="higher"))
 
 
-def best_rule(task: Task, decisions: FloatArray, fairness: float) -> FairRule:
+def best_rule(task: LimitTask, decisions: FloatArray, fairness: float) -> FairRule:
     """Return the best mixture of rules (n, k) and the two constant decisions at a level of fairness."""
     bounds = Bounds.of(fairness, relative=task.relative)
     n_rows = len(task)

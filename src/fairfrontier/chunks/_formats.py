@@ -23,6 +23,8 @@ BLOCK = 2**25
 _ENCODING_SAMPLE, _FORMAT_SAMPLE = 2**26, 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAMPLE_LINES = 100
+# Bytes that an Excel file may unpack to, and how many times its own size where that is more: sheets shrink to a tenth.
+_UNPACKED, _RATIO = 2**27, 100
 
 
 @dataclass(frozen=True)
@@ -132,24 +134,27 @@ def _open_excel(file: Path) -> TableFile:
     try:
         with zipfile.ZipFile(file) as archive:
             is_excel = "xl/workbook.xml" in archive.namelist()
-    except (zipfile.BadZipFile, OSError) as error:
+            unpacked = sum(entry.file_size for entry in archive.infolist())
+    except (zipfile.BadZipFile, ValueError, NotImplementedError, OSError) as error:
         raise _damaged(file, "Excel", error) from None
     if not is_excel:
         raise DataFileError(f"{file.name} must be a CSV, Parquet or Excel file; it is a zip archive: unpack it")
+    if unpacked > max(_UNPACKED, _RATIO * file.stat().st_size):
+        raise DataFileError(f"{file.name} must be a readable Excel file; it would unpack to {unpacked:,} bytes")
     openpyxl = require("openpyxl", extra="excel", purpose="Reading an Excel file")
     try:
         book = openpyxl.load_workbook(file, read_only=True, data_only=True)
-        sheets, rows = list(book.sheetnames), list(book.worksheets[0].iter_rows(values_only=True))
+        # Sheets end with rows that were written once and emptied since.
+        rows = [row for row in book.worksheets[0].iter_rows(values_only=True) if any(one is not None for one in row)]
+        sheets = list(book.sheetnames)
         book.close()
-    except (zipfile.BadZipFile, KeyError, ValueError, IndexError, OSError) as error:
+        header = ["" if name is None else str(name) for name in rows[0]] if rows else []
+        columns = [_cells_as_column(values) for values in zip(*rows[1:], strict=True)] or [[] for _ in header]
+        table = arrow.Table.from_arrays([arrow.array(values) for values in columns], names=header)
+    except Exception as error:  # of a damaged sheet openpyxl raises whatever its parsers and constructors do
         raise _damaged(file, "Excel", error) from None
-    # Sheets end with rows that were written once and emptied since.
-    rows = [row for row in rows if any(value is not None for value in row)]
     if not rows:
         raise DataFileError(f"{file.name} must be a readable Excel file with a header; its first sheet is empty")
-    header = ["" if name is None else str(name) for name in rows[0]]
-    columns = [_cells_as_column(values) for values in zip(*rows[1:], strict=True)] or [[] for _ in header]
-    table = arrow.Table.from_arrays([arrow.array(values) for values in columns], names=header)
     notes = () if len(sheets) == 1 else (f"Of {file.name} the first sheet was read, {sheets[0]!r}.",)
     return TableFile(file, _types(table.schema, file), "Excel", None, table, table.num_rows, notes)
 
@@ -329,7 +334,7 @@ def _types(schema: Any, file: Path) -> dict[str, Any]:
 
 def _damaged(file: Path, kind: str, error: Exception, after_row: int | None = None) -> DataFileError:
     """Return a one-line error from pyarrow's, which may quote the file at length."""
-    reason = " ".join(str(error).split())
+    reason = " ".join(str(error).split()) or type(error).__name__
     reason = reason if len(reason) <= 200 else reason[:199] + "…"
     after = "" if not after_row else f" after row {after_row}"
     return DataFileError(f"{file.name} must be a readable {kind} file; it is not{after}: {reason}")
