@@ -27,7 +27,7 @@ points = ff.tradeoff_points(y, scores, sensitive_features=group)
 
 # %%
 # On the left, the plane in which mixtures live: a mixture's bias and accuracy are averages. On the right, the three
-# curves over fairness, which is 1 less the absolute bias: the plane folded at zero.
+# curves over fairness, which is 1 minus the absolute bias: the plane folded at zero.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11.5, 4.6), layout="constrained")
 bias = points.bias[:, 0]

@@ -16,8 +16,8 @@ from fairfrontier.benchmark._families import (
     read_predictions,
     write_predictions,
 )
-from fairfrontier.benchmark._measure import run_cell
 from fairfrontier.benchmark._methods import METHODS
+from fairfrontier.benchmark._run_cell import run_cell
 from fairfrontier.benchmark._run_settings import TINY
 from fairfrontier.benchmark._runner import plan_cells, unfinished
 from fairfrontier.benchmark._tasks import DATASETS, load_problem, seed_of, split_rows

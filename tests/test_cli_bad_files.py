@@ -198,6 +198,55 @@ def test_columns_of_lists_and_records(tmp_path, refused, options):
     assert "--scores 'record' must be numbers" in refused(path, "--scores", "record", *options)
 
 
+def repacked(path: Path, change) -> Path:
+    """Rewrite an Excel file with other entries."""
+    with zipfile.ZipFile(path) as archive:
+        entries = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (entries | change(entries["xl/worksheets/sheet1.xml"])).items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda sheet: {"xl/worksheets/sheet1.xml": sheet[: len(sheet) // 2]},
+        lambda sheet: {"xl/worksheets/sheet1.xml": sheet.replace(b"<v>", b"<v>&", 1)},
+        lambda sheet: {"xl/worksheets/sheet1.xml": sheet.replace(b"<v>0.", b"<v>" + b"9" * 400 + b" ", 1)},
+        lambda sheet: {"xl/worksheets/sheet1.xml": sheet.replace(b'r="A2"', b'r="?"', 1)},
+        lambda sheet: {"xl/workbook.xml": b"<workbook/>"},
+        lambda sheet: {"xl/styles.xml": b"\x00\xff"},
+        lambda sheet: {"xl/media/zeros": bytes(2**28)},
+    ],
+    ids=["half a sheet", "not XML", "a number of 400 digits", "no such cell", "no sheets", "no styles", "a bomb"],
+)
+def test_a_damaged_excel_file(tmp_path, refused, change):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "p.xlsx"
+    good().to_excel(path, index=False)
+    assert "p.xlsx must be a readable Excel file; it" in refused(repacked(path, change))
+
+
+def test_an_excel_file_whose_bytes_are_damaged(tmp_path, refused):
+    pytest.importorskip("openpyxl")
+    path = tmp_path / "p.xlsx"
+    good().to_excel(path, index=False)
+    with zipfile.ZipFile(path) as archive:
+        entry = archive.getinfo("xl/worksheets/sheet1.xml")
+    content = bytearray(path.read_bytes())
+    at = entry.header_offset + 30 + len(entry.filename)
+    content[at : at + 20] = b"\xff" * 20
+    path.write_bytes(content)
+    assert "p.xlsx must be a readable Excel file; it is not: " in refused(path)
+
+
+def test_an_attribute_without_any_value(tmp_path, refused):
+    path = tmp_path / "p.parquet"
+    good().assign(sex=None).to_parquet(path)
+    assert "--sensitive 'sex' must have at least two groups; got none" in refused(path, "--missing", "drop")
+
+
 def test_column_name_twice(tmp_path, refused):
     frame = good()
     frame.columns = ["outcome", "sex", "m_a", "m_a"]

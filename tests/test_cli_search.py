@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+from fairfrontier.report._files import _BROWSERS
 
 from fairfrontier.cli import main
 
@@ -146,22 +148,33 @@ def test_a_finished_search_is_not_run_again(file, found, capsys):
 def test_killed_and_resumed_it_is_the_same(file, found, tmp_path):
     out = tmp_path / "killed"
     command = arguments(file, out, "--min-fairness", "0.8")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "fairfrontier.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    while process.poll() is None and not (out / "steps" / "linear-0.json").exists():
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    assert not (out / "summary.json").exists()
+    for step in ("linear-0.json", "second/linear-0.json"):  # while the first and while the second model is trained
+        process = subprocess.Popen(
+            [sys.executable, "-m", "fairfrontier.cli", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        while process.poll() is None and not (out / "steps" / step).exists():
+            time.sleep(0.002)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert not (out / "summary.json").exists()
     assert main(command) == 0
     assert (out / "candidates.csv").read_bytes() == (found / "candidates.csv").read_bytes()
     one, other = (np.load(folder / "evidence.npz") for folder in (out, found))
     assert all((one[name] == other[name]).all() for name in one.files)
 
 
-def test_a_data_set(tmp_path, capsys):
-    assert main(["search", "--dataset", "compas", "--steps", "3", "--out", str(tmp_path / "c")]) == 0
+def test_a_data_set_with_one_model_and_a_printed_dossier(tmp_path, capsys):
+    command = ["search", "--dataset", "compas", "--steps", "3", "--no-cross-fit", "--out", str(tmp_path / "c")]
+    if not any(map(shutil.which, _BROWSERS)):
+        assert main([*command, "--pdf"]) == 2
+        assert "a PDF needs Chromium" in capsys.readouterr().err
+        assert main(command) == 0
+    else:
+        assert main([*command, "--pdf"]) == 0
+        assert (tmp_path / "c" / "dossier.pdf").read_bytes().startswith(b"%PDF-")
+    plan = json.loads((tmp_path / "c" / "plan.json").read_text())
+    assert plan["settings"]["cross_fit"] is False
+    assert sum(plan["rows"].values()) == sum(plan["groups"]["race"].values())
     summary = json.loads((tmp_path / "c" / "summary.json").read_text())
     assert summary["verdict"] in ("alternative", "none", "cannot tell")
     assert summary["baseline_name"].startswith("stack ")
@@ -188,7 +201,7 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     frame.assign(paid=frame["repaid"]).to_csv(tmp_path / "leak.csv", index=False)
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out")) == 2
     assert "column 'paid' gives the label away" in capsys.readouterr().err
-    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", "--force")) == 0
+    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid")) == 0
 
 
 def test_missing_values_where_none_may_be(file, tmp_path, capsys):

@@ -24,10 +24,10 @@ from fairfrontier.exceptions import ClusterError, InvalidInputError
 PARENT = """
 import multiprocessing, ctypes, os, time
 from concurrent.futures import ProcessPoolExecutor
-from fairfrontier.benchmark._runner import _prepare
+from fairfrontier._processes import prepare
 if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(2, context, initializer=_prepare, initargs=(context.RawValue(ctypes.c_bool, False),))
+    pool = ProcessPoolExecutor(2, context, initializer=prepare, initargs=(context.RawValue(ctypes.c_bool, False),))
     jobs = [pool.submit(time.sleep, 600) for _ in range(2)]
     while not all(job.running() for job in jobs):
         time.sleep(0.05)
@@ -58,6 +58,11 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
     while any(alive(worker) for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not any(alive(worker) for worker in workers)
+
+
+def test_workers_know_of_their_parents_end_before_they_import_anything():
+    code = "import sys, fairfrontier._processes; print('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def dead_process():
@@ -146,6 +151,21 @@ class TestFiles:
 
     def test_a_file_without_a_sensible_version_is_refused(self, tmp_path):
         path = self.edited(ff.save([1], tmp_path / "m.skops"), "fairfrontier.json", lambda about: {})
+        with pytest.raises(InvalidInputError, match="cannot be read as one"):
+            ff.load(path)
+
+    def test_compressed_bytes_that_are_damaged(self, tmp_path):
+        path = ff.save([1], tmp_path / "m.skops")
+        with zipfile.ZipFile(path) as archive:
+            entries = {name: archive.read(name) for name in archive.namelist()}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in entries.items():
+                archive.writestr(name, content)
+            entry = archive.getinfo("schema.json")
+        content = bytearray(path.read_bytes())
+        at = entry.header_offset + 30 + len(entry.filename)
+        content[at : at + 10] = b"\xff" * 10
+        path.write_bytes(content)
         with pytest.raises(InvalidInputError, match="cannot be read as one"):
             ff.load(path)
 

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fairfrontier as ff
+from fairfrontier.chunks import array_chunks
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")
@@ -333,17 +334,31 @@ class TestRegression:
         assert found[0].low == pytest.approx(found[1].low, abs=1e-9)
         assert found[0].high == pytest.approx(found[1].high, abs=1e-9)
 
-    def test_a_target_of_one_value_has_no_unit(self):
+    @pytest.mark.parametrize("value", [0.0, 2.0])
+    def test_a_target_of_one_value_has_no_unit(self, value):
         with pytest.raises(
             ff.exceptions.InvalidInputError, match="y_true must have at least two values: fairness of a regression"
         ):
-            ff.tradeoff_points([2.0] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
+            ff.tradeoff_points([value] * 4, [1.0] * 4, sensitive_features=list("aabb"), accuracy="exp_mse")
 
     @pytest.mark.parametrize("value", [0.0, 2.0])
     def test_a_target_of_one_value_has_no_r2(self, value):
         options = {"sensitive_features": list("aabb"), "fairness": "mean_difference", "accuracy": "r2"}
         with pytest.raises(ff.exceptions.InvalidInputError, match="one value only; use 'exp_mse'"):
             ff.tradeoff_points([value] * 4, [1.0, 2.0, 3.0, 4.0], **options)
+
+    def test_a_small_spread_around_a_large_mean_has_an_r2(self):
+        y = 1.0 + 1e-8 * np.array([0.0, 1.0, 2.0, 3.0])
+        points = ff.tradeoff_points(y, y, sensitive_features=list("aabb"), accuracy="r2")
+        assert points.accuracy[0] == 1.0
+
+    def test_chunks_of_any_spread_give_the_same(self):
+        rng = np.random.default_rng(0)
+        y, group = np.repeat([3.0, 5.0, 5.0], 20) + rng.random(60), rng.choice(["a", "b"], 60)
+        scores = y[:, None] + rng.normal(0, 0.3, (60, 2))
+        whole = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy="r2")
+        chunks = array_chunks(y, scores, sensitive_features=group, chunk_rows=20)
+        np.testing.assert_allclose(ff.points_from_chunks(chunks, accuracy="r2").accuracy, whole.accuracy, atol=1e-12)
 
     def test_the_constant_model_predicts_the_weighted_mean(self):
         y, weight = np.array([1.0, 2.0, 3.0, 5.0]), np.array([1.0, 3.0, 2.0, 1.0])

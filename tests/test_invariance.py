@@ -37,7 +37,7 @@ def fitted(y, scores, group, weight, **options):
     return model, model.predict_path(scores, sensitive_features=group)
 
 
-def same_stacks(first, second, **tolerance):
+def assert_same_stacks(first, second, **tolerance):
     np.testing.assert_allclose(second[1], first[1], **{"rtol": 1e-6, "atol": 1e-6} | tolerance)
     np.testing.assert_allclose(second[0].points_.fairness, first[0].points_.fairness, atol=1e-9)
     np.testing.assert_allclose(second[0].points_.accuracy, first[0].points_.accuracy, atol=1e-9)
@@ -52,7 +52,7 @@ class TestScales:
         y, scores, group, weight = people()
         first = fitted(y, scores, group, weight, **KINDS[kind])
         second = fitted(y, scores, group, factor * weight, **KINDS[kind])
-        same_stacks(first, second)
+        assert_same_stacks(first, second)
         assert second[0].alpha_ == pytest.approx(factor * first[0].alpha_, rel=1e-9)
 
     @pytest.mark.parametrize("kind", KINDS)
@@ -61,7 +61,7 @@ class TestScales:
         y, scores, group, weight = people(1)
         first = fitted(y, scores, group, weight, **KINDS[kind])
         second = fitted(y, factor * scores + shift, group, weight, **KINDS[kind])
-        same_stacks(first, second)
+        assert_same_stacks(first, second)
         assert second[0].alpha_ == pytest.approx(factor**2 * first[0].alpha_, rel=1e-9)
 
     @settings(max_examples=15, deadline=None)
@@ -97,8 +97,8 @@ class TestScales:
         ones = fitted(y, scores, group, np.ones(2000))
         none = fitted(y, scores, group, None)
         shares = fitted(y, scores, group, np.full(2000, 1 / 2000))
-        same_stacks(none, ones, rtol=1e-12)
-        same_stacks(none, shares)
+        assert_same_stacks(none, ones, rtol=1e-12)
+        assert_same_stacks(none, shares)
 
     @pytest.mark.parametrize("options", [{"alpha": 3.0}, {"alphas": [1.0, 100.0]}, {}])
     def test_a_weight_of_two_is_a_row_twice(self, options):
@@ -142,7 +142,7 @@ class TestNames:
         names = np.array(["delta", "alpha", "echo", "bravo", "charlie"])
         first = fitted(y, scores, group, None, **KINDS[kind])
         for renamed in (names[group], groups - group, names[::-1][group]):
-            same_stacks(first, fitted(y, scores, renamed, None, **KINDS[kind]))
+            assert_same_stacks(first, fitted(y, scores, renamed, None, **KINDS[kind]))
 
     def test_of_groups_that_models_learn(self):
         y, scores, group, _ = people(7, groups=3)
@@ -166,11 +166,11 @@ class TestNames:
         swap = {"p": "z", "q": "b", "r": "a"}
         first = fitted(y, scores, {"sex": group, "race": other}, None)
         second = fitted(y, scores, {"sex": 1 - group, "race": np.array([swap[v] for v in other])}, None)
-        same_stacks(first, second)
+        assert_same_stacks(first, second)
 
     def test_of_small_groups_that_are_moved_between_folds(self):
         y, scores, group, _ = people(10, n=120)
         rare = np.repeat(["u", "v"], [114, 6])
         first = fitted(y, scores, {"sex": group, "rare": rare}, None)
         second = fitted(y, scores, {"sex": 1 - group, "rare": np.repeat(["v", "u"], [114, 6])}, None)
-        same_stacks(first, second)
+        assert_same_stacks(first, second)

@@ -19,6 +19,7 @@ BASE = (
     "_forests",
     "_groups",
     "_notebook",
+    "_processes",
     "_rows",
     "_scores",
     "_validation",

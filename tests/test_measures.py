@@ -5,6 +5,7 @@ from itertools import combinations
 
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from fairlearn import metrics as fairlearn_metrics
 
@@ -369,7 +370,7 @@ class TestSeveralClasses:
                     y, decided, sensitive_features=group, fairness=fairness, sample_weight=weight
                 )
                 for j, found in enumerate(decided.values()):
-                    worst = 0.0
+                    worst, gaps = 0.0, []
                     for name in names:
                         rows = y == name if condition else np.ones(n, bool)
                         rates = [
@@ -377,6 +378,8 @@ class TestSeveralClasses:
                             for g in range(3)
                         ]
                         worst = max(worst, np.ptp(rates))
+                        gaps += [rates[a] - rates[b] for a, b in combinations(range(3), 2)]
+                    np.testing.assert_allclose(points.bias[j], gaps, atol=1e-12)
                     assert points.fairness[j] == pytest.approx(1 - worst, abs=1e-12)
                     assert points.accuracy[j] == pytest.approx(np.average(found == y, weights=weight))
                 assert points.fairness[-1] == 1.0
@@ -392,6 +395,13 @@ class TestSeveralClasses:
         assert points.fairness[1] == pytest.approx(min(min(r) / max(r) for r in rates))
         assert "sensitive_feature=f | decided 0 − sensitive_feature=m | decided 0" in points.contrasts
         assert ff.fauc_score(y, decided, sensitive_features=group) > 0.8
+
+    def test_names_of_a_dataframe_are_kept(self):
+        y = ["a", "b", "c", "a", "b", "c"]
+        frame = pd.DataFrame({"one": y, "other": y[::-1]})
+        points = ff.tradeoff_points(y, frame, sensitive_features=list("fmfmfm"))
+        assert points.names[:2] == ("one", "other")
+        assert points.accuracy[:2].tolist() == [1.0, pytest.approx(1 / 3)]
 
     def test_scores_are_no_classes(self):
         with pytest.raises(InvalidInputError, match="two classes"):

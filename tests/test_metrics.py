@@ -10,7 +10,7 @@ from sklearn import metrics as sklearn_metrics
 import fairfrontier as ff
 from fairfrontier._rows import Rows
 from fairfrontier.metrics import MEASURES
-from fairfrontier.metrics._sums import cell_sums
+from fairfrontier.metrics._sums import cell_sums, keyed_sums
 
 from . import reference
 
@@ -258,6 +258,16 @@ class TestCellSums:
         rates = np.stack([np.bincount(group, decided[:, j]) / totals for j in range(6)])
         np.testing.assert_allclose(points.rates[:-1], rates, atol=1e-15)
         np.testing.assert_allclose(points.fairness[:-1], 1 - (rates.max(axis=1) - rates.min(axis=1)), atol=1e-15)
+
+    def test_sums_of_some_cells_in_the_order_of_all(self):
+        group = np.array(["b", "c", "b"])
+        part = keyed_sums(
+            Rows.validated(np.array([True, False, True]), np.ones((3, 1)), group), labelled=True, threshold=0.5
+        )
+        keys = [(label, g) for g in "abc" for label in (True, False)]
+        assert part.in_order(keys).weight.tolist() == [0, 0, 2, 0, 0, 1]
+        assert part.in_order(keys).outcome[:, 0].tolist() == [0, 0, 2, 0, 0, 1]
+        assert part.in_order(part.keys) is part.sums
 
     def test_sums_of_parts_add_up(self):
         y, group, scores, weight = problem(3, 18, n=1000, weighted=True)

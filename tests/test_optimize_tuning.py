@@ -11,7 +11,7 @@ from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_cu
 from fairfrontier.optimize import solve_stack
 from fairfrontier.optimize._folds import assign_folds, train_test
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, evidence_scales, paper_penalties
-from fairfrontier.optimize._tuning import RAY, place, tune
+from fairfrontier.optimize._tuning import SHARES_OF_BIAS, place, tune
 from fairfrontier.quantify import StepWeight
 
 from .stacking import Stacking
@@ -61,7 +61,7 @@ def test_models_left_out_are_as_if_they_were_not_there():
     scale[some] = [1.0, 2.0, 0.5]
     part = replace(data, H=data.H[:, some])
     found, expected = (
-        one.values(one.trials(s, np.array([3.0])), lambda solution: RAY[:, None] * solution.b0)[0]
+        one.values(one.trials(s, np.array([3.0])), lambda solution: SHARES_OF_BIAS[:, None] * solution.b0)[0]
         for one, s in ((data.cross_validation(folds), scale), (part.cross_validation(folds), scale[some]))
     )
     np.testing.assert_allclose(found.rates, expected.rates, atol=1e-12)
@@ -99,7 +99,11 @@ def test_the_ridge_with_the_best_smoothed_value_is_chosen(path, own_ridge):
         scores = []
         for train, test in train_test(folds):
             solution = RidgeFactor(data.rows(train).statistics(), np.ones(6), debias).at(alpha)
-            targets = solution.target_for_lambda(paper_penalties(7)) if path == "paper" else RAY[:, None] * solution.b0
+            targets = (
+                solution.target_for_lambda(paper_penalties(7))
+                if path == "paper"
+                else SHARES_OF_BIAS[:, None] * solution.b0
+            )
             weights, constants = solution.stacks(targets)
             scores.append((test, data.H[test] @ weights.T + constants))
         matrix = np.empty((len(data.y), scores[0][1].shape[1]))

@@ -5,9 +5,9 @@ import pytest
 from tools import search_study
 
 from fairfrontier.search._counts import count
-from fairfrontier.search._growth import Checkpoint, sufficiency
-from fairfrontier.search._result import judge
-from fairfrontier.search._verdict import Comparison, compare, largest_pair, primary, sequence, verdicts
+from fairfrontier.search._result import search_verdict
+from fairfrontier.search._sufficiency import Checkpoint, sufficiency
+from fairfrontier.search._verdict import BaselineComparison, compare, largest_pair, primary, sequence, verdicts
 
 
 def rows(n=3000, k=4, groups=2, seed=0):
@@ -105,7 +105,7 @@ def comparison(accuracy, gain, error=0.01, n_rows=1000):
     errors = np.full(len(accuracy), error)
     both, none = np.stack([errors, errors]), np.zeros((2, len(accuracy)))
     changed = n_rows * (n_rows * error**2 + accuracy**2)
-    return Comparison(accuracy, errors, np.stack([gain, gain + 1.0]), both, none, none, changed, n_rows)
+    return BaselineComparison(accuracy, errors, np.stack([gain, gain + 1.0]), both, none, none, changed, n_rows)
 
 
 class TestSequence:
@@ -134,7 +134,7 @@ class TestSequence:
         assert found.power(0.05, 0.05, needed)[0] == pytest.approx(0.8, abs=0.01)
 
 
-class TestJudgement:
+class TestSearchVerdict:
     def test_a_required_candidate_alone_can_be_the_alternative(self):
         y, sensitive, _, _ = rows(n=20_000)
         rng = np.random.default_rng(2)
@@ -143,12 +143,12 @@ class TestJudgement:
         better, random = y.copy(), rng.random(len(y)) < 0.5
         counts = count(y, sensitive, baseline, np.stack([better, random], axis=1), fairness="demographic_parity")
         options = {"margin": 0.005, "confidence": 0.95}
-        found = judge(["better", "random"], counts, counts, **options)
+        found = search_verdict(["better", "random"], counts, counts, **options)
         assert (found.verdict, found.chosen) == ("alternative", 0)
         assert [one.verdict for one in found.candidates] == ["alternative", "not"]
-        assert judge(["better", "random"], counts, counts, required=1, **options).verdict == "none"
+        assert search_verdict(["better", "random"], counts, counts, required=1, **options).verdict == "none"
         assert (
-            judge(["better", "random"], counts, counts, required=0, min_fairness=0.9999, **options).verdict
+            search_verdict(["better", "random"], counts, counts, required=0, min_fairness=0.9999, **options).verdict
             == "cannot tell"
         )
         assert found.baseline["accuracy"] == pytest.approx(np.mean(baseline == y))

@@ -155,6 +155,15 @@ def test_a_score_is_decided_alike_beside_a_column_of_another_precision():
     assert alone.accuracy[0] == beside.accuracy[0]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_function_gets_the_decisions_of_the_named_measures(dtype):
+    scores = np.array([0.3, 0.30000001, 0.29999999, 0.6, 0.1, 0.3], dtype=dtype)
+    y, options = [1, 0, 1, 1, 0, 0], {"sensitive_features": list("fmfmfm"), "threshold": 0.3}
+    named = ff.tradeoff_points(y, scores, **options)
+    called = ff.tradeoff_points(y, scores, accuracy=lambda y, decided: float((y == decided).mean()), **options)
+    assert called.accuracy.tolist() == named.accuracy.tolist()
+
+
 def test_masks_of_a_fit_do_not_evaluate_other_rows():
     y, H, sex = people()
     model = ff.FairStacksClassifier(alpha=1.0, fairness=[(sex == "f", sex == "m")]).fit(H, y)

@@ -1,14 +1,19 @@
-"""Each raw input of a public function is validated exactly once: counted by a profiler, nothing is replaced."""
+"""Raw input of a public function or command is validated exactly once: counted by a profiler, nothing is replaced."""
 
+import cProfile
+import pstats
 import sys
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
+from fairfrontier.cli import main
 
 N_ROWS = 400
 # The doors: where raw predictions, attributes and weights become validated ones.
@@ -109,6 +114,43 @@ CALLS = {
         lambda p: ff.score_decision_diagnostics(p["stack"], p["scores"], p["y"], sensitive_features=p["group"]),
         (1, 1, 1),
     ),
+    "points_from_chunks": (
+        lambda p: ff.points_from_chunks(ff.chunks.array_chunks(p["y"], p["scores"], chunk_rows=N_ROWS, **common(p))),
+        (1, 1, 1),
+    ),
+    "adapters.points": (lambda p: ff.adapters.points(p["models"][0][1], p["X"], p["y"], **common(p)), (1, 1, 1)),
+    "make_fauc_scorer": (
+        lambda p: ff.make_fauc_scorer()(p["models"][0][1], p["X"], p["y"], sensitive_features=p["group"]),
+        (1, 1, 1),
+    ),
+    "StackStatistics.from_predictions": (
+        lambda p: ff.StackStatistics.from_predictions(p["y"], p["scores"], **common(p)),
+        (1, 1, 1),
+    ),
+    "standardized_mean_difference": (
+        lambda p: ff.standardized_mean_difference(p["scores"], sensitive_features=p["group"]),
+        (1, 1, 1),
+    ),
+    "achievable_frontier": (
+        lambda p: ff.achievable_frontier(p["X"], p["y"], estimator=LogisticRegression(), cv=2, **common(p)),
+        (0, 1, 1),
+    ),
+    "frontier_gap": (
+        lambda p: ff.frontier_gap(
+            p["X"], p["y"], p["scores"], stack=None, estimator=LogisticRegression(), cv=2, **common(p)
+        ),
+        (1, 1, 1),
+    ),
+    "learning_frontier": (
+        lambda p: ff.learning_frontier(
+            p["X"], p["y"], estimator=LogisticRegression(), cv=2, rows=[50, 100, 200], **common(p)
+        ),
+        (0, 1, 1),
+    ),
+    "learners.FCSC.fit": (
+        lambda p: ff.learners.FCSC(estimator=LogisticRegression()).fit(p["X"], p["y"], sensitive_features=p["group"]),
+        (0, 1, 0),
+    ),
     "mixture.report": (
         lambda p: p["mixture"].report(p["X"], p["y"], ids=range(N_ROWS), sensitive_features=p["group"]),
         (1, 1, 1),
@@ -121,3 +163,78 @@ def test_a_raw_input_is_validated_exactly_once(name, problem):
     call, expected = CALLS[name]
     seen = counted(lambda: call(problem))
     assert tuple(seen[door] for door in DOORS) == expected
+
+
+def test_the_walk_of_a_fit_is_short(problem):
+    """Count the modules of ours whose functions run; what is only imported does not count."""
+    modules = set()
+
+    def note(frame, event, _):
+        name = frame.f_globals.get("__name__", "")
+        if event == "call" and name.startswith("fairfrontier") and frame.f_code.co_name != "<module>":
+            modules.add(name)
+
+    call, _ = CALLS["FairStacksClassifier.fit"]
+    call(problem)
+    sys.setprofile(note)
+    try:
+        call(problem)
+    finally:
+        sys.setprofile(None)
+    assert len(modules) <= 22, sorted(modules)
+
+
+# ------------------------------------------------------------------------------------------------------- commands
+
+N_PEOPLE = 600
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with a table of features, scores and weights, and a saved stack of the scores."""
+    home = tmp_path_factory.mktemp("commands")
+    generator = np.random.default_rng(1)
+    sex = generator.choice(["f", "m"], N_PEOPLE)
+    skill, luck = generator.normal(size=(2, N_PEOPLE))
+    frame = pd.DataFrame({"skill": skill, "height": generator.normal(size=N_PEOPLE) + (sex == "m"), "sex": sex})
+    frame["repaid"] = (skill + 0.5 * luck > 0).astype(int)
+    frame.to_csv(home / "features.csv", index=False)
+    scores = {f"m_{i}": 1.0 / (1.0 + np.exp(-skill - i * frame["height"])) for i in range(3)}
+    weight = generator.uniform(0.5, 1.5, N_PEOPLE)
+    pd.DataFrame(scores | {"sex": sex, "repaid": frame["repaid"], "w": weight}).to_csv(home / "scores.csv", index=False)
+    return home
+
+
+LABELLED = ["--label", "repaid", "--sensitive", "sex"]
+SCORED = ["scores.csv", *LABELLED, "--scores", "m_*"]
+ROWS = {"validated": 1, "predictions": 1, "_attribute_columns": 1, "sample_weights": 1}
+# name -> (the words, how often each of its doors opens). The doors of a table of features are those of `search` and
+# `reproduce`; scores of their own models, which they compute, pass others.
+COMMANDS = {
+    "audit": (["audit", *SCORED], ROWS),
+    "audit of weighted rows": (["audit", *SCORED, "--sample-weight", "w"], ROWS),
+    "audit without labels": (["audit", "scores.csv", "--sensitive", "sex", "--scores", "m_*"], ROWS),
+    "stack": (["stack", *SCORED], ROWS),
+    "apply": (["apply", "stack/model.skops", "scores.csv"], ROWS),
+    "search": (["search", "features.csv", *LABELLED, "--steps", "3"], {"read_search": 1, "prepare": 1, "labels": 1}),
+    "reproduce": (
+        ["reproduce", "--data", "features.csv", *LABELLED, "--quick", "--splits", "1", "--methods", "random-forest"],
+        {"prepare_table": 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_validates_the_rows_of_its_file_exactly_once(name, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    words, expected = COMMANDS[name]
+    if name == "apply" and not Path("stack").exists():
+        assert main(["stack", *SCORED, "--out", "stack"]) == 0
+    profile = cProfile.Profile()
+    out = f"{name.replace(' ', '_')}{'.csv' if name == 'apply' else ''}"
+    assert profile.runcall(main, [*words, "--out", out]) == 0
+    seen = Counter()
+    for (file, _, function), (_, calls, *_) in pstats.Stats(profile).stats.items():
+        if Path(file).is_relative_to(Path(ff.__file__).parent):
+            seen[function] += calls
+    assert {door: seen[door] for door in expected} == expected

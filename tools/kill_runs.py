@@ -63,7 +63,7 @@ def content(out: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(out)): path.read_bytes()
         for path in sorted(out.rglob("*"))
-        if path.is_file() and not path.name.startswith(".fairfrontier-")
+        if path.is_file() and not any(part.startswith(".fairfrontier-") for part in path.parts)
     }
 
 

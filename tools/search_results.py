@@ -53,6 +53,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("tasks", nargs="*", default=list(TASKS))
     parser.add_argument("--min-ratio", default=None)
+    parser.add_argument("--jobs", default="2")
     options = parser.parse_args()
     required = [] if options.min_ratio is None else ["--min-ratio", options.min_ratio]
     for task in options.tasks:
@@ -62,6 +63,7 @@ def main() -> None:
         if not file.exists():
             write_table(task, file)
         named = ["--label", "outcome", "--sensitive", task.split("-")[1], "--baseline", "score_now"]
+        named += ["--jobs", options.jobs]
         if not (out / "summary.json").exists() and command(["search", str(file), *named, *required, "--out", str(out)]):
             raise SystemExit(f"{task}: the search failed")
         print(

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier._extras import require
@@ -25,15 +25,16 @@ _MODULES = {
     "FAGTB": "learners._fagtb",
     "FCSC": "learners._cost_sensitive",
     "FPIR": "learners._plug_in",
-    "FairGrid": "learners._fair",
+    "FairGrid": "learners._fair_learner",
     "FairPath": "optimize._ridge_path",
     "FairStacksClassifier": "optimize._fairstacks",
     "FairStacksRegressor": "optimize._fairstacks",
     "FamilyUnion": "learners._family",
     "FittedModels": "learners._zoo",
+    "FeatureColumns": "optimize._base_models",
     "FittedPath": "optimize._fitting",
     "FoldModels": "optimize._base_models",
-    "GroupModels": "learners._group",
+    "GroupModels": "learners._group_models",
     "GroupProbability": "_attribute_models",
     "KernelFair": "learners._kernel_fair",
     "Key": "optimize._mixture",
@@ -52,6 +53,7 @@ _MODULES = {
     "PowerWeight": "quantify._weights",
     "RandomizedMixture": "optimize._mixture",
     "Reductions": "learners._reductions",
+    "ResidualLoss": "optimize._losses",
     "RidgeSolution": "optimize._ridge_path",
     "RowSets": "metrics._contrasts",
     "RuleCore": "learners._plug_in",
@@ -120,8 +122,6 @@ _LARGEST_RATIO, _SMALL = 50, 2**22
 _DEEPEST = 300
 # Types that hold the secret of random draws.
 _SECRET = {"fairfrontier.Key", "fairfrontier.RandomizedMixture"}
-# What skops and numpy raise for a file that is none of theirs, or a crafted one.
-_DAMAGED = (BadZipFile, LookupError, ValueError, TypeError, AttributeError, RecursionError, ImportError, EOFError)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> Path:
@@ -252,7 +252,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     try:
         content, _ = _renamed(source.read_bytes(), _current_name)
         unknown = skops.get_untrusted_types(data=content)
-    except _DAMAGED as error:
+    except Exception as error:  # of a damaged or crafted file zipfile, zlib, json and skops raise a dozen types
         raise _unreadable(source, error) from error
     refused = sorted(set(unknown) - _TRUSTED - set(trusted or ()))
     if refused:
@@ -262,7 +262,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
         )
     try:
         return skops.loads(content, trusted=unknown)
-    except _DAMAGED as error:
+    except Exception as error:  # of a crafted file, also what the constructors of its types raise
         raise _unreadable(source, error) from error
 
 

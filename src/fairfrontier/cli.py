@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from fairfrontier._cli.output import printable, remember_arguments
@@ -50,9 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: list[str]) -> int:
     typer = require("typer", extra="cli", purpose="The command line")
-    from fairfrontier._cli.app import app  # here, so that a missing extra is one line and not a traceback
-
-    command = typer.main.get_command(app)
+    command = _command()
     _refuse_repeated(command, arguments)
     usage_error = typer.BadParameter.__base__  # of all usage errors; its home differs between versions of typer
     try:
@@ -62,6 +61,14 @@ def _run(arguments: list[str]) -> int:
     except typer.Abort:
         return INTERRUPTED
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _command() -> Any:
+    """Return the commands with their options; to look them up takes longer than many a command does."""
+    from fairfrontier._cli.app import app  # here, so that a missing extra is one line and not a traceback
+
+    return require("typer", extra="cli", purpose="The command line").main.get_command(app)
 
 
 def _refuse_repeated(command: Any, arguments: list[str]) -> None:

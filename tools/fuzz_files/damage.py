@@ -109,6 +109,8 @@ def odd_types(content: bytes, rng: np.random.Generator) -> bytes:
         table = pq.read_table(io.BytesIO(content))
     except (pa.ArrowException, OSError):  # damaged before
         return content
+    if table.num_columns == 0:
+        return content
     at, n = int(rng.integers(table.num_columns)), table.num_rows
     numbers = rng.integers(0, 2, n)
     odd = (
@@ -116,7 +118,7 @@ def odd_types(content: bytes, rng: np.random.Generator) -> bytes:
         lambda: pa.array([{"a": int(one)} for one in numbers]),
         lambda: pa.nulls(n),
         lambda: pa.array([None if one else 0.5 for one in numbers]),
-        lambda: pa.array(numbers).cast(pa.decimal128(5, 2)),
+        lambda: pa.array(numbers).cast(pa.decimal128(25, 2)),
         lambda: pa.array(numbers.astype("datetime64[s]")),
         lambda: pa.array(numbers.astype("timedelta64[ms]")),
         lambda: pa.array(numbers.astype(str)).dictionary_encode(),
@@ -182,7 +184,7 @@ def _packed(entries: dict[str, bytes], begun: bytes = b"") -> bytes:
 
 
 @cache
-def _bomb() -> bytes:
+def bomb() -> bytes:
     """Return an archive with many zeros."""
     return _packed({"zeros.npy": bytes(_BOMB)})
 
@@ -196,9 +198,12 @@ def edit_schema(content: bytes, rng: np.random.Generator) -> bytes:
     if kind == 0:
         entries["schema.json"] = b"[" * int(rng.integers(10, 10**5)) + b"]" * 10
     elif kind == 1:
-        return _packed(entries, _bomb())
+        return _packed(entries, bomb())
     else:
-        schema = json.loads(entries["schema.json"])
+        try:
+            schema = json.loads(entries["schema.json"])
+        except (ValueError, RecursionError):  # damaged before
+            return content
         _change(schema, rng, kind)
         entries["schema.json"] = json.dumps(schema).encode()
     return _packed(entries)

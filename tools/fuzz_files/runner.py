@@ -1,20 +1,18 @@
-"""Read damaged files, each in a fork of a process that has imported everything, and count what comes of them."""
+"""Read damaged files in forks of a process that has imported everything, and count what comes of them."""
 
 import contextlib
 import io
 import json
 import os
 import signal
-import tempfile
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tools.fuzz_files.damage import NAMES, damages, sound_files
+from tools.fuzz_files.damage import NAMES, bomb, damages, sound_files
 
 import fairfrontier as ff
 from fairfrontier.cli import main
@@ -22,17 +20,7 @@ from fairfrontier.cli import main
 # What a file may take; the library's own imports are in these bytes.
 SECONDS, BYTES = 2.0, 2**30
 # After so many seconds a file that is still being read is given up: it waits for something that never comes.
-_PATIENCE = 60.0
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a file: an exit code (negative: the signal that ended its reader), words, CPU seconds and bytes."""
-
-    code: int
-    said: str
-    seconds: float
-    bytes: int
+_PATIENCE = 60
 
 
 def read(name: str, path: Path, out: Path, options: list[str]) -> tuple[int, str]:
@@ -48,31 +36,6 @@ def read(name: str, path: Path, out: Path, options: list[str]) -> tuple[int, str
     with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
         code = main(["audit", str(path), *columns, *options])
     return code, said.getvalue()
-
-
-def read_in_fork(name: str, path: Path, out: Path, options: list[str]) -> Outcome:
-    """Read a file in a process of its own, whose memory and time are those of this file."""
-    answer = path.with_name("answer.json")
-    answer.unlink(missing_ok=True)
-    child = os.fork()
-    if child == 0:
-        code = 70
-        try:
-            code, said = read(name, path, out, options)
-            answer.write_text(json.dumps(said), encoding="utf-8")
-        except BaseException as error:  # also what would end the process
-            answer.write_text(json.dumps(f"{type(error).__name__}: {error}"), encoding="utf-8")
-            code = 70
-        finally:
-            os._exit(code)
-    end = time.monotonic() + _PATIENCE
-    while not (waited := os.wait4(child, os.WNOHANG))[0]:
-        if time.monotonic() > end:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(0.002)
-    _, status, used = waited
-    said = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else "nothing"
-    return Outcome(os.waitstatus_to_exitcode(status), said, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024)
 
 
 def chosen_options(rng: np.random.Generator) -> list[str]:
@@ -91,36 +54,69 @@ def damaged(sound: dict[str, bytes], rng: np.random.Generator) -> tuple[str, byt
     return name, content
 
 
-def fault_of(name: str, found: Outcome) -> str:
-    """Return which rule a file broke, or nothing."""
-    lines = len([line for line in found.said.splitlines() if "Warning" not in line])
-    wordy = found.code == 2 and name != "skops" and lines != 1
-    if found.code in (0, 2) and not wordy and found.seconds <= SECONDS and found.bytes <= BYTES:
-        return ""
-    used = f"{found.seconds:.1f} s, {found.bytes / 2**20:.0f} MB"
-    return f"{name}: code {found.code}, {lines} lines, {used}: {found.said}"[:300]
+class Reader:
+    """A process that has imported everything and has the sound files; it forks to read damaged ones."""
 
-
-def run_part(seed: int, first: int, last: int) -> dict[str, Any]:
-    """Return the counts of the files from `first` to `last`; what breaks a rule is named."""
-    counts, faults, slowest, largest = Counter[str](), [], 0.0, 0
-    with tempfile.TemporaryDirectory() as text, warnings.catch_warnings():
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.folder, self.seed = folder, seed
         warnings.simplefilter("ignore")
-        folder = Path(text)
-        sound = sound_files(folder)
+        self.sound = sound_files(folder)
+        bomb()
         for stem, name in NAMES:  # what is imported on the way is imported for all
             if read(name, folder / f"{stem}.{name}", folder / "out", []) != (0, ""):
                 raise RuntimeError(f"the sound {name} file must be read without a word")
-        for index in range(first, last):
-            rng = np.random.default_rng([seed, index])
-            name, content = damaged(sound, rng)
-            path = folder / f"damaged.{name}"
-            path.write_bytes(content)
-            found = read_in_fork(name, path, folder / "out", chosen_options(rng))
-            slowest, largest = max(slowest, found.seconds), max(largest, found.bytes)
-            if fault := fault_of(name, found):
-                faults.append([index, fault])
-            else:
-                counts[f"{name}: {'read' if found.code == 0 else 'refused in one line'}"] += 1
-    found_all = {"counts": counts, "faults": faults, "slowest": slowest, "bytes": largest}
-    return {"seed": seed, "first": first, "n": last - first, **found_all}
+
+    def part(self, first: int, last: int) -> dict[str, Any]:
+        """Return the counts of the files from `first` to `last`; what breaks a rule is named."""
+        found, used, status = self._forked(first, last)
+        if status:  # one of them ended the process: find out which
+            alone = [(index, *self._forked(index, index + 1)) for index in range(first, last)]
+            found = [one for _, ones, _, _ in alone for one in ones]
+            dead = [[index, f"its reader ended with {ended}"] for index, _, _, ended in alone if ended]
+            used = max(one for _, _, one, _ in alone)
+        else:
+            dead = []
+        faults = dead + [[one["index"], one["fault"]] for one in found if one["fault"]]
+        if used > BYTES:
+            faults.append([first, f"{used / 2**20:.0f} MB in the files {first} to {last - 1}"])
+        counts = Counter(one["kind"] for one in found if not one["fault"])
+        slowest = max((one["seconds"] for one in found), default=0.0)
+        part = {"counts": counts, "faults": faults, "slowest": slowest, "bytes": used}
+        return {"seed": self.seed, "first": first, "n": last - first, **part}
+
+    def _forked(self, first: int, last: int) -> tuple[list[dict[str, Any]], int, int]:
+        """Read files in a fork; return what came of each, the most bytes in use, and how the fork ended."""
+        answer = self.folder / "answer.json"
+        answer.unlink(missing_ok=True)
+        child = os.fork()
+        if child == 0:
+            code = 70
+            try:
+                answer.write_text(json.dumps([self._one(index) for index in range(first, last)]), encoding="utf-8")
+                code = 0
+            finally:
+                os._exit(code)
+        _, status, used = os.wait4(child, 0)
+        found = json.loads(answer.read_text(encoding="utf-8")) if answer.exists() and not status else []
+        return found, used.ru_maxrss * 1024, os.waitstatus_to_exitcode(status)
+
+    def _one(self, index: int) -> dict[str, Any]:
+        """Read one damaged file."""
+        rng = np.random.default_rng([self.seed, index])
+        name, content = damaged(self.sound, rng)
+        path = self.folder / f"damaged.{name}"
+        path.write_bytes(content)
+        signal.alarm(_PATIENCE)  # ends the process, whatever it waits for
+        start = time.process_time()
+        try:
+            code, said = read(name, path, self.folder / "out", chosen_options(rng))
+        except BaseException as error:  # also what would end the process
+            code, said = 70, f"{type(error).__name__}: {error}"
+        seconds = time.process_time() - start
+        signal.alarm(0)
+        lines = len([line for line in said.splitlines() if "Warning" not in line])
+        fault = ""
+        if code not in (0, 2) or (code == 2 and name != "skops" and lines != 1) or seconds > SECONDS:
+            fault = f"{name}: code {code}, {lines} lines, {seconds:.1f} s: {said}"[:300]
+        kind = f"{name}: {'read' if code == 0 else 'refused in one line'}"
+        return {"index": index, "kind": kind, "seconds": seconds, "fault": fault}

@@ -23,23 +23,25 @@ PACKAGE = Path("src/fairfrontier")
 PARTS = {
     "metrics": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "metrics").glob("_[a-z]*.py")),
-        ("metrics", "measures", "many_groups", "utilities", "probable_groups", "identify_points", "sensitivity"),
+        ("metrics", "measures", "many_groups", "utilities", "probable_groups", "identify_points", "silent_errors"),
     ),
     "identify": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "identify").glob("_[a-z]*.py")),
-        ("identify_points", "identify_frontier", "identify_display", "measures", "many_groups", "sensitivity"),
+        ("identify_points", "identify_frontier", "identify_display", "measures", "probable_groups", "metrics"),
     ),
     "ridge path": (
         [PACKAGE / "optimize/_ridge_path.py"],
-        ("optimize_path", "many_groups", "optimize_fairstacks", "invariance", "optimize_units", "optimize_theory"),
+        ("optimize_path", "many_groups", "optimize_units", "optimize_theory"),
     ),
     "selection": (
-        [PACKAGE / f"optimize/_{name}.py" for name in ("choice", "selection", "guarantee")],
-        ("optimize_selection", "guarantee", "optimize_tuning", "mixture", "promise_study"),
+        [PACKAGE / f"optimize/_{name}.py" for name in ("selection_rule", "selection", "promise")],
+        ("optimize_selection", "promise", "mixture"),
     ),
-}  # fmt: skip
+}
 # Why a survivor is the same program for whoever uses it, by the keys of the records.
 SAME = Path(__file__).with_name("same.json")
+# Seconds of tests for one mutant, the quickest first: what all tests reach, few of them judge.
+_ENOUGH = 40.0
 # Seconds that a mutant may take beside three times those of its tests; a longer one is an endless loop.
 _PATIENCE = 20.0
 
@@ -94,17 +96,16 @@ def _read(records: Path) -> dict[str, dict[str, Any]]:
 
 
 def _chosen(part: str, each: int, seed: int) -> list[tuple[str, Path, Place]]:
-    """Return some places of a part, with a key that stays while the line does."""
+    """Return some places of a part, chosen by their text: another place more or less does not change the others."""
     every, seen = [], Counter[str]()
     for path in PARTS[part][0]:
         source = (PROJECT / path).read_text(encoding="utf-8")
         lines = source.splitlines()
         for place in places(source):
-            key = f"{path.name}: {lines[place.line - 1].strip()}: {place.change}"
-            seen[key] += 1
-            every.append((f"{key} ({seen[key]})", path, place))
-    order = np.random.default_rng(seed).permutation(len(every))[:each]
-    return [every[i] for i in sorted(order)]
+            text = f"{lines[place.line - 1].strip()}: {place.change}"
+            seen[text] += 1
+            every.append((f"{text} ({seen[text]})", path, place))
+    return sorted(every, key=lambda one: hashlib.sha256(f"{seed} {one[0]}".encode()).digest())[:each]
 
 
 def _copy(tree: Path) -> None:
@@ -139,6 +140,8 @@ def _judged(tree: Path, path: Path, place: Place, tests: dict[str, dict[str, Any
     reached = [path.name, place.statement]
     order = [name for name, one in tests.items() if place.statement == 0 or reached in one["reached"]]
     order.sort(key=lambda name: tests[name]["seconds"])
+    enough = np.cumsum([tests[name]["seconds"] for name in order]) <= _ENOUGH
+    order = [name for name, quick in zip(order, enough, strict=True) if quick] or order[:1]
     start, code, said = time.monotonic(), 0, {"failed": ""}
     if order:
         _write(tree / path, mutant(source, place.number), number + 2)

@@ -15,6 +15,12 @@ _COMPUTED = {
 }  # fmt: skip
 # What does not change a result: types, decorators, the words of errors and warnings.
 _SKIPPED = ("annotation", "returns", "decorator_list", "type_params")
+# Arguments of drawings that change their looks alone.
+_LOOKS = (
+    "alpha", "linewidth", "linewidths", "lw", "zorder", "fontsize", "size", "s", "markersize", "figsize", "pad",
+    "labelpad", "borderpad", "handlelength", "edgecolor", "markeredgewidth", "frameon", "dpi", "ncols", "linestyle",
+    "width",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ def _walk(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, int]]:
         if isinstance(node, ast.expr | ast.Return | ast.AugAssign | ast.If | ast.While):
             yield node, statement
         inside = inside or isinstance(node, ast.FunctionDef)
+        if isinstance(node, ast.keyword) and node.arg in _LOOKS:
+            continue
         children = []
         for field, value in ast.iter_fields(node):
             if field not in _SKIPPED:

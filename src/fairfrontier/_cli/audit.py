@@ -19,8 +19,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.quantify._weights import Weight
 from fairfrontier.report import Settings
 from fairfrontier.report._audit import summarise_rows
-from fairfrontier.report._rates import summarise_selections
 from fairfrontier.report._summarise import default_title
+from fairfrontier.report._without_labels import summarise_selections
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:

@@ -2,9 +2,6 @@
 
 import ctypes
 import multiprocessing
-import os
-import signal
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -12,13 +9,13 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from itertools import groupby, product
 from pathlib import Path
-from typing import Any
 
+from fairfrontier._processes import prepare, wanted
 from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._measure import run_cell
 from fairfrontier.benchmark._methods import METHODS
 from fairfrontier.benchmark._own_learner import own_methods
 from fairfrontier.benchmark._records import BLIND, FAILED, IN_X, Cell, Record, RecordStore
+from fairfrontier.benchmark._run_cell import run_cell
 from fairfrontier.benchmark._run_settings import SETTINGS
 from fairfrontier.benchmark._tasks import DATASETS, TASKS, Task, task_of
 from fairfrontier.benchmark._user_table import UserTable
@@ -186,31 +183,10 @@ def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], No
         yield record
 
 
-# In a worker process: True after the main process wants no further cells.
-_stop = ctypes.c_bool(False)
-
-
-def _prepare(stop: ctypes.c_bool) -> None:
-    """Start a worker process."""
-    global _stop
-    _stop = stop
-    # Ctrl-C reaches workers too. They end at once and without a traceback; finished cells are on disk.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-
-
-def _end_with(parent: Any) -> None:
-    """End this process when its parent is gone: nobody would tell it that there is no more work."""
-    parent.join()
-    os._exit(1)
-
-
 def _work_alone(unit: Sequence[Cell], folders: RunFolders) -> None:
     """Run a unit in a worker process, and stop after the current cell if the main process wants no more."""
     cells = _work(unit, folders, lambda text: None)
-    while not _stop.value and next(cells, None) is not None:
+    while wanted() and next(cells, None) is not None:
         pass
 
 
@@ -221,7 +197,7 @@ def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs
     context = multiprocessing.get_context("spawn")
     # Without a lock: a worker that is killed could hold it for ever.
     stop = context.RawValue(ctypes.c_bool, False)
-    executor = ProcessPoolExecutor(jobs, context, initializer=_prepare, initargs=(stop,))
+    executor = ProcessPoolExecutor(jobs, context, initializer=prepare, initargs=(stop,))
     try:
         futures: set[Future[None]] = {executor.submit(_work_alone, unit, folders) for unit in units}
         started = time.monotonic()

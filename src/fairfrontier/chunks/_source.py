@@ -180,7 +180,7 @@ def array_chunks(
             part = Rows.validated(
                 target[rows],
                 np.asarray(scores[rows]),
-                {name: values[rows] for name, values in attributes.items()},
+                validate.AttributeColumns({name: values[rows] for name, values in attributes.items()}),
                 names=known,
                 first_row=start,
                 **{key: value[rows] for key, value in optional.items()},

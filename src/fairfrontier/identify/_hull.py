@@ -11,7 +11,7 @@ from fairfrontier.metrics._contrasts import RowSets
 
 # Two slopes of the parametric program that differ by less are one line.
 _SLOPE_TOLERANCE = 1e-9
-# The solver's zeros.
+# A probability below this is a zero of the solver.
 _NO_PROBABILITY = 1e-12
 
 

@@ -3,11 +3,11 @@
 from fairfrontier.learners._adversarial import AdversarialDebiasing
 from fairfrontier.learners._cost_sensitive import FCSC
 from fairfrontier.learners._fagtb import FAGTB
-from fairfrontier.learners._fair import FairGrid
+from fairfrontier.learners._fair_learner import FairGrid
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
-from fairfrontier.learners._group import GroupModels, fit_group_models
+from fairfrontier.learners._group_models import GroupModels, fit_group_models
 from fairfrontier.learners._kernel_fair import KernelFair
-from fairfrontier.learners._kitchen import kitchen_sink
+from fairfrontier.learners._kitchen_sink import kitchen_sink
 from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
 from fairfrontier.learners._plug_in import FPIR, LinearPost
 from fairfrontier.learners._reductions import Reductions

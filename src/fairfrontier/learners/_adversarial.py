@@ -13,9 +13,9 @@ from fairfrontier._extras import require
 from fairfrontier._validation import number, whole_number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._adversarial_net import NetData, NetSettings, train
-from fairfrontier.learners._fair import FairLearner, FairProblem
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import seed_sequence
+from fairfrontier.learners._inputs import check_counts, seed_sequence
 from fairfrontier.learners._progress import track
 
 # Networks per tensor operation. It does not depend on n_jobs: that would change sums in their last bits.
@@ -195,9 +195,7 @@ class AdversarialDebiasing(FairLearner):
         return track(range(self.epochs), total=self.epochs, description="Training") if show else range(self.epochs)
 
     def _settings(self, n_rows: int) -> NetSettings:
-        for name in ("hidden_units", "epochs"):
-            if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be an int of at least 1; got {getattr(self, name)!r}")
+        check_counts(self, "hidden_units", "epochs")
         size = self.batch_size
         if isinstance(size, str):
             if size != "auto":

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._extras import require
-from fairfrontier.learners._fair import balance
+from fairfrontier.learners._fair_learner import balance
 
 Tensor = Any
 _BETAS, _EPSILON = (0.9, 0.999), 1e-8

@@ -10,10 +10,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from fairfrontier._attribute_models import fit_classifier
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._fair import FairLearner, FairProblem
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
-from fairfrontier.learners._plug_in import _two_groups, true_contrast
+from fairfrontier.learners._plug_in import true_contrast, two_groups
 from fairfrontier.metrics._contrasts import named_measure
 
 
@@ -99,7 +99,7 @@ class FCSC(FairLearner):
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> ModelsCore:
         if values.max() > 1.0:
             raise InvalidInputError(f"multiplier must be at most 1, or weights are negative; got {values.max():g}")
-        codes = _two_groups(problem, self.fairness)
+        codes, members = two_groups(problem, self.fairness)
         seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
         learner = self.estimator
         if learner is None:
@@ -108,7 +108,6 @@ class FCSC(FairLearner):
             )
         y = problem.y.astype(np.intp)
         with_label = named_measure(self.fairness).needs_labels
-        members = [(codes == code) & ((y == 1) | (not with_label)) for code in (0, 1)]
         free = fit_classifier(learner, problem.X, y)
         bias = float(true_contrast(members[0], members[1]) @ (free.predict_proba(problem.X)[:, 1] > 0.5))
         sign = 1.0 if bias >= 0.0 else -1.0

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._fair import FairLearner, FairProblem, balance
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem, balance
 from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import seed_sequence
+from fairfrontier.learners._inputs import check_counts, seed_sequence
 from fairfrontier.learners._progress import track
 
 Vector = NDArray[np.float32]
@@ -216,8 +216,7 @@ class FAGTB(FairLearner):
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> BoosterCore:
         xgb = require("xgboost", extra="learners", purpose=_PURPOSE)
-        if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1:
-            raise InvalidInputError(f"n_estimators must be an int of at least 1; got {self.n_estimators!r}")
+        check_counts(self, "n_estimators")
         step = self._step()
         seed_sequence(self.random_state)
         missing = 0.0 if np.mean(problem.X == 0.0) > _SPARSE_SHARE else np.nan

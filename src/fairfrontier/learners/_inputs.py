@@ -70,6 +70,14 @@ def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     return np.random.SeedSequence(int(check_random_state(random_state).randint(2**31 - 1)))
 
 
+def check_counts(estimator: Any, *parameters: str) -> None:
+    """Raise if one of the estimator's parameters is no int of at least 1."""
+    for name in parameters:
+        value = getattr(estimator, name)
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+            raise InvalidInputError(f"{name} must be an int of at least 1; got {value!r}")
+
+
 def count_of(value: Any, total: int, *, parameter: str, least: int = 1) -> int:
     """Return how many of `total` things an int (count) or a float (fraction) asks for, at least `least`.
 

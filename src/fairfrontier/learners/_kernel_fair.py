@@ -10,8 +10,8 @@ from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._adversarial import NetCore, _one_thread, standardise
 from fairfrontier.learners._adversarial_net import Adam, Predictors, Tensor
-from fairfrontier.learners._fair import FairLearner, FairProblem
-from fairfrontier.learners._inputs import seed_sequence
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem
+from fairfrontier.learners._inputs import check_counts, seed_sequence
 
 
 class KernelFair(FairLearner):
@@ -87,9 +87,7 @@ class KernelFair(FairLearner):
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> NetCore:
         if values.max() >= 1.0:
             raise InvalidInputError(f"penalty must be below 1, or labels do not count; got {values.max():g}")
-        for name in ("hidden_units", "epochs", "batch_size"):
-            if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
-                raise InvalidInputError(f"{name} must be an int of at least 1; got {getattr(self, name)!r}")
+        check_counts(self, "hidden_units", "epochs", "batch_size")
         width = number(self.bandwidth, parameter="bandwidth", low=0.0)
         if width == 0.0:
             raise InvalidInputError("bandwidth must be positive; got 0")

@@ -9,9 +9,9 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils.validation import check_is_fitted
 
-from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix, numbered
 from fairfrontier.learners._inputs import (
+    check_counts,
     count_of,
     features,
     features_and_labels,
@@ -102,8 +102,7 @@ class _Minipatch(BaseEstimator):
         return seen
 
     def _grow(self, X: NDArray[np.float32], y: NDArray[np.float64], classes: NDArray[Any] | None) -> TreeFamily:
-        if not isinstance(self.n_estimators, (int, np.integer)) or self.n_estimators < 1:
-            raise InvalidInputError(f"n_estimators must be an int of at least 1; got {self.n_estimators!r}")
+        check_counts(self, "n_estimators")
         rows = count_of(self.max_samples, len(X), parameter="max_samples", least=_LEAST_ROWS)
         columns = count_of(self.max_features, X.shape[1], parameter="max_features", least=2)
         root = seed_sequence(self.random_state)

@@ -17,7 +17,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from fairfrontier._attribute_models import class_probabilities, fit_classifier
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._fair import FairLearner, FairProblem
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import seed_sequence
 from fairfrontier.metrics._contrasts import named_measure
@@ -195,7 +195,7 @@ class LinearPost(FairLearner):
         return np.linspace(0.2, 0.0, count)
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> RuleCore:
-        codes = _two_groups(problem, self.fairness)
+        codes, compared = two_groups(problem, self.fairness)
         with_label = named_measure(self.fairness).needs_labels
         seed = int(seed_sequence(self.random_state).generate_state(1)[0] >> 1)
         y = problem.y.astype(np.intp)
@@ -207,11 +207,10 @@ class LinearPost(FairLearner):
         of_group = np.where(y == 1, 1 + codes, 0) if with_label else codes
         label_model = clone(learner).fit(problem.X[training], y[training])
         group_model = fit_classifier(learner, problem.X[training], of_group[training])
-        compared = [np.flatnonzero((codes == code) & ((y == 1) | (not with_label))) for code in (0, 1)]
-        shares = (len(compared[0]) / len(y), len(compared[1]) / len(y))
+        shares = (float(compared[0].mean()), float(compared[1].mean()))
         core = RuleCore(label_model, group_model, shares, (), with_label)
         gain, direction = core.gain_and_direction(problem.X[held_out])
-        contrast = self._contrast(direction, [np.isin(held_out, rows) for rows in compared])
+        contrast = self._contrast(direction, [rows[held_out] for rows in compared])
         rules = tuple(plug_in_rule(gain, direction, contrast, float(value)) for value in values)
         return RuleCore(label_model, group_model, shares, rules, with_label)
 
@@ -254,7 +253,8 @@ def true_contrast(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> FloatA
     return np.asarray(second / second.sum() - first / first.sum(), dtype=np.float64)
 
 
-def _two_groups(problem: FairProblem, fairness: str) -> NDArray[np.intp]:
+def two_groups(problem: FairProblem, fairness: str) -> tuple[NDArray[np.intp], list[NDArray[np.bool_]]]:
+    """Return the group (n,) of each row, 0 or 1, and which rows of each of the two the measure compares."""
     if fairness not in _MEASURES:
         raise InvalidInputError(f"fairness must be one of {', '.join(_MEASURES)} for plug-in rules; got {fairness!r}")
     sizes = [len(attribute.values) for attribute in problem.attributes]
@@ -263,4 +263,6 @@ def _two_groups(problem: FairProblem, fairness: str) -> NDArray[np.intp]:
             f"sensitive_features must be one attribute with two groups for plug-in rules; got {len(sizes)} with "
             f"{sizes} groups: merge groups, or use FairStacksClassifier"
         )
-    return np.asarray(problem.attributes[0].codes)
+    codes = np.asarray(problem.attributes[0].codes)
+    counts = (problem.y == 1) | (not named_measure(fairness).needs_labels)
+    return codes, [(codes == code) & counts for code in (0, 1)]

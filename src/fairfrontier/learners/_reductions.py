@@ -16,10 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from fairfrontier._extras import require
 from fairfrontier._validation import one_of
-from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._fair import FairLearner, FairProblem
+from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import features, seed_sequence
+from fairfrontier.learners._inputs import check_counts, features, seed_sequence
 from fairfrontier.learners._progress import track
 
 _MOMENTS = {
@@ -182,8 +181,7 @@ class Reductions(FairLearner):
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> MixtureCore:
         reductions = require("fairlearn.reductions", extra="learners", purpose="Reductions")
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise InvalidInputError(f"max_iter must be an int of at least 1; got {self.max_iter!r}")
+        check_counts(self, "max_iter")
         one_of(self.base, ("logistic", "boosted"), parameter="base")
         scaler, X, oracle = None, problem.X, self.estimator
         if oracle is None and self.base == "boosted":

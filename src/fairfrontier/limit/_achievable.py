@@ -20,8 +20,8 @@ from fairfrontier.limit._posteriors import (
     stratified_folds,
 )
 from fairfrontier.limit._program import FairProgram, FairRule
+from fairfrontier.limit._rule_values import Values, critical_value, rule_values
 from fairfrontier.limit._task import LimitTask, checked_task
-from fairfrontier.limit._value import Values, critical_value, rule_values
 
 TRACKS: tuple[Literal["blind"], Literal["aware"]] = ("blind", "aware")
 

@@ -12,8 +12,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.limit._achievable import achieve, learn
 from fairfrontier.limit._posteriors import stratified_folds
 from fairfrontier.limit._program import FairRule
+from fairfrontier.limit._rule_values import Values, best_rule, rule_values, short
 from fairfrontier.limit._task import LimitTask, checked_task
-from fairfrontier.limit._value import Values, best_rule, rule_values, short
 from fairfrontier.metrics._evaluation import checked_threshold
 from fairfrontier.optimize import FairStacksClassifier
 

@@ -18,8 +18,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.limit._achievable import TRACKS, Learned, achieve
 from fairfrontier.limit._posteriors import checked_learners, cross_fitted, feature_matrix, stratified_folds
 from fairfrontier.limit._program import FairRule
+from fairfrontier.limit._rule_values import best_rule, rule_values, short
 from fairfrontier.limit._task import LimitTask, checked_task
-from fairfrontier.limit._value import best_rule, rule_values, short
 
 # Exponents of the power law that are tried, all equally likely beforehand: what is left to learn of a rule falls like
 # the squared error of its posteriors, between 1/rows for few parameters and much more slowly for rough functions.

@@ -51,7 +51,7 @@ MEASURES: dict[str, tuple[bool | None, ...]] = {name: conditions for name, (cond
 
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
-# Up to this many pairs a block has no more of them than sets.
+# A block of three sets has three pairs; with more sets there are more pairs than sets.
 _FEW_PAIRS = 3
 
 _Blocks = tuple[tuple[int, ...], ...]

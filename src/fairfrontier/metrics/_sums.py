@@ -21,7 +21,7 @@ _BLOCK, _SMALLEST_BLOCK = 2**16, 2**13
 # Multiplications of a product that BLAS does in one thread. Threads gain nothing on a product that small, and on a busy
 # machine each waits for the other for longer than the whole work takes.
 _SERIAL_PRODUCT = 2**18
-# Below it a square is no longer a normal number.
+# The square of a smaller deviation would underflow.
 _SMALLEST_DEVIATION = 1e-150
 # Up to this many cells one matrix product per block is faster than sorting the rows by cell.
 _FEW_CELLS = 48

@@ -24,7 +24,7 @@ from fairfrontier.optimize._folds import Folds
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
 from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 
-# Of rates and accuracies that choices are made by.
+# Decimals to which rates and accuracies are rounded before models are compared by them.
 _DIGITS = 12
 
 
@@ -78,7 +78,8 @@ class StackRows:
 
     def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
         """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
-        keyed = keyed_sums(rows, labelled=True, threshold=self.threshold, scores=scores)
+        options: dict[str, Any] = {"labelled": not self.regression, "threshold": self.threshold, "scores": scores}
+        keyed = keyed_sums(rows, y=rows.numbers() if self.regression else None, **options)
         return self._points_of_sums(keyed.in_order(self.contrasts.keys))
 
     def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:

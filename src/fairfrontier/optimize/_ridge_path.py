@@ -107,7 +107,7 @@ def evidence_of_directions(
     if plug_in is not None:
         factor = _CAUTION
         fitted = statistics.gram @ plug_in
-        # Of each pair, from the products of coordinates.
+        # What is left of the square of each pair's contrast, from the products of coordinates.
         left = square + np.sum((pairs @ (plug_in.T @ (fitted - 2.0 * cross))) * pairs.toarray(), axis=1)
         # Where the attribute is a feature its models leave nothing, and rounding is no evidence.
         cross, square = cross - fitted, np.maximum(left, _PERFECT * square)

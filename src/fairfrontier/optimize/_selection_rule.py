@@ -115,7 +115,7 @@ class SelectionRule:
             beyond = np.sign(apart) * np.maximum(np.abs(apart) - self.errors, 0.0)
             self.rates = (self.rates[0], self.rates[0] + beyond)
             self._settled = np.flatnonzero((beyond == 0.0).all(axis=1))
-        # As they are seen, for tests that must not lean on what is expected.
+        # The rates without the corrections for what new rows will show: tests count what was seen.
         self.seen = tuple(_smooth_rates(one) for one in (points, sweep.refitted) if one is not None)
         self._shrink(sweep.signal)
         # Away from the unconstrained stack accuracy falls; what rises is noise.

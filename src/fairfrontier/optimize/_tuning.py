@@ -207,7 +207,8 @@ def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | 
     if variance is not None:
         return np.broadcast_to(np.sqrt(variance / size), points.rates.shape)
     # A share of none or all is not known without error: two rows more, one of each kind.
-    rate = (points.rates * size + 1.0) / (size + 2.0)
+    # Rates that were restored from probabilities of groups may lie outside [0, 1].
+    rate = (np.clip(points.rates, 0.0, 1.0) * size + 1.0) / (size + 2.0)
     return np.asarray(np.sqrt(rate * (1.0 - rate) / size))
 
 
@@ -381,13 +382,13 @@ def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
     return wanted
 
 
-# Positions on the ray of the signed path at which tuning looks: from the unconstrained stack to a bias that is
-# over-corrected twice.
-RAY = np.linspace(1.0, -2.0, 61)
+# Targets of the signed path at which tuning looks, as shares of the unconstrained score bias: from that stack to twice
+# its bias on the other side.
+SHARES_OF_BIAS = np.linspace(1.0, -2.0, 61)
 # Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
 FREE = 1e-3
-# Ridges tried around that of the largest evidence, which for labels that are 0 or 1 is rather too small.
-AROUND = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
+# Ridges that are tried, as multiples of the one of the largest evidence, which for labels 0 and 1 is rather too small.
+EVIDENCE_FACTORS = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -523,7 +524,7 @@ def _candidates(
     n_families = int(family_of.max()) + 1
     if n_families > 1:
         evidence = evidence_scales(full, np.where(free, n_families, family_of), n_families)
-        result.append(("evidence", np.where(free, hardly, evidence.scale), evidence.alpha * AROUND))
+        result.append(("evidence", np.where(free, hardly, evidence.scale), evidence.alpha * EVIDENCE_FACTORS))
     return result
 
 
@@ -537,10 +538,10 @@ def _targets(path: str, penalties: FloatArray) -> Targets:
     """Return the function from a solution to the targets (p, m) at which it is tried."""
     if path == "paper":
         return lambda solution: solution.target_for_lambda(penalties)
-    return _on_ray(RAY)
+    return _on_line(SHARES_OF_BIAS)
 
 
-def _on_ray(positions: FloatArray) -> Targets:
+def _on_line(positions: FloatArray) -> Targets:
     """Return the function from a solution to the targets at positions (p,) on its ray."""
     return lambda solution: positions[:, None] * solution.b0
 

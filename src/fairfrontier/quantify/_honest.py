@@ -153,7 +153,8 @@ def honest_curve_of_bias(
     """
     promised = np.clip(1.0 - np.abs(chosen_bias), 0.0, 1.0)
     models = taf_curve(promised, chosen_accuracy).support
-    # Signed as when it was chosen: a bias that changes its sign is no shortfall. Without a bias there is none to keep.
+    # In the direction of the bias that the choice saw: a bias that changes its sign is no shortfall, nor is one of a
+    # model that had none.
     gap = np.sign(chosen_bias[models]) * bias[models]
     return _average([_Choice(models, promised[models], chosen_accuracy[models], 1.0 - gap, accuracy[models])])
 

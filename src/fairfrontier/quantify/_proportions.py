@@ -24,7 +24,7 @@ _FEW, _LEAST, _MOST, _APART = 9, 33, 513, 0.15
 _FINE = 33
 # A binomial count is summed this many standard deviations to either side; what is left out is added to the error.
 _REACH = 5.0
-# So many numbers are held at once.
+# Numbers in memory at once, at most.
 _CELLS_AT_ONCE = 2**21
 # Rounds of the search for a limit, and how many standard errors it may give away.
 _ROUNDS, _GIVEN_AWAY = 12, 0.02

@@ -35,7 +35,6 @@ from fairfrontier.report._prepare import (
     on_one_scale,
     threshold_words,
 )
-from fairfrontier.report._rates import summarise_selections
 from fairfrontier.report._stack import trial
 from fairfrontier.report._summarise import Settings, default_title, family_name, summarise
 from fairfrontier.report._tables import (
@@ -46,6 +45,7 @@ from fairfrontier.report._tables import (
     models_table,
     points_table,
 )
+from fairfrontier.report._without_labels import summarise_selections
 from fairfrontier.report._words import level, plain
 
 # Models that a notebook shows.

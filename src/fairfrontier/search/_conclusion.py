@@ -1,26 +1,25 @@
 """The end of a search: candidates, the evidence about them, and the model that is handed over."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier.exceptions import InfeasibleError
+from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.search._counts import count
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, importance_of
-from fairfrontier.search._problem import Problem
+from fairfrontier.search._problem import SearchProblem
+from fairfrontier.search._requirement import SearchRequirement, likeliest, meeting
 from fairfrontier.search._stacking import (
     REQUIRED,
     Combinations,
     EvaluationRows,
-    Requirement,
     combine,
-    cushion_for,
     fit_stack,
-    require,
     with_required,
 )
 from fairfrontier.search._store import StepStore
@@ -40,7 +39,7 @@ class Conclusion:
         The candidates, and the baseline where it is one of the stacks.
     evidence : Evidence
         The decisions that the verdicts rest on.
-    requirement : Requirement
+    requirement : SearchRequirement
         What became of what was asked for.
     baseline_name : str
         "baseline", or the stack that takes its place.
@@ -50,33 +49,34 @@ class Conclusion:
 
     combinations: Combinations
     evidence: Evidence
-    requirement: Requirement
+    requirement: SearchRequirement
     baseline_name: str
     counterparts: tuple[Combinations, ...] = ()
 
 
 def conclude(
-    problem: Problem, trained: Trained, asked: Requirement, stacking: dict[str, Any], *, margin: float
+    problem: SearchProblem, trained: Trained, asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
 ) -> Conclusion:
     """Make the candidates, choose, and gather the decisions on the calibration and the report rows.
 
     Parameters
     ----------
-    problem, trained : Problem, Trained
+    problem, trained : SearchProblem, Trained
         The rows, and the models with the path of fair stacks.
-    asked : Requirement
+    asked : SearchRequirement
         What is required.
     stacking : dict
         Settings of the stacks.
     margin : float
         Of accuracy.
     """
-    rows = trained.parts["stack"]
-    options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
-    known = count(rows.y, rows.sensitive, rows.y, rows.y[:, None], **options)
-    requirement, stack = require(trained.stack, asked, cushion_for(known, asked, problem.plan.rows["report"]))
-    combinations = with_required(combine(trained.stack, trained.names), stack)
+    requirement, stacks = meeting(trained.stack, asked)
     parts = {part: trained.parts[part] for part in ("calibrate", "report")}
+    if len(stacks) > 1:
+        stacks = [stacks[_likeliest(stacks, problem, parts["calibrate"], asked, stacking, margin)]]
+    if stacks:
+        requirement = replace(requirement, selection=stacks[0].selection_)
+    combinations = with_required(combine(trained.stack, trained.names), stacks[0] if stacks else None)
     # A model that decides alike for everyone is no alternative to one that decides.
     selected = combinations.decisions(parts["calibrate"].scores, stacking["threshold"]).mean(axis=0)
     wanted = np.array([name == REQUIRED for name in combinations.names]) | ((selected > 0.0) & (selected < 1.0))
@@ -112,6 +112,22 @@ def conclude(
         },
     )
     return Conclusion(combinations, evidence, requirement, baseline_name)
+
+
+def _likeliest(
+    stacks: Sequence[FairStacksClassifier],
+    problem: SearchProblem,
+    rows: EvaluationRows,
+    asked: SearchRequirement,
+    stacking: dict[str, Any],
+    margin: float,
+) -> int:
+    """Return which of the stacks will probably be shown to do all that is asked (without a baseline: by the first)."""
+    decided = np.stack([rows.scores @ one.weights_ + one.intercept_ > stacking["threshold"] for one in stacks], axis=1)
+    baseline = decided[:, 0] if problem.baseline is None else problem.baseline[problem.rows("calibrate")]
+    options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
+    counts = count(rows.y, rows.sensitive, baseline, decided, **options)
+    return likeliest(counts, asked, margin=margin, n_report=problem.plan.rows["report"])
 
 
 def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_]) -> Conclusion:
@@ -187,7 +203,7 @@ def stability(trained: Trained, level: float, stacking: dict[str, Any]) -> list[
 
 
 def make_model(
-    problem: Problem,
+    problem: SearchProblem,
     features: Features,
     combinations: Combinations,
     chosen: str,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairfrontier._disk import write_atomically
 from fairfrontier.exceptions import DataFileError
 from fairfrontier.search._counts import Counts, count
-from fairfrontier.search._result import Judgement, judge
+from fairfrontier.search._result import SearchVerdict, search_verdict
 
 _PARTS = ("calibrate", "report")
 
@@ -62,9 +62,9 @@ class Evidence:
             sensitive_mode=self.settings["sensitive_mode"],
         )
 
-    def judge(self) -> Judgement:
+    def verdict(self) -> SearchVerdict:
         """Choose, test, and return the verdicts."""
-        return judge(
+        return search_verdict(
             self.names,
             self.counts("calibrate"),
             self.counts("report"),

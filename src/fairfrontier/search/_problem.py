@@ -16,7 +16,7 @@ from fairfrontier.search._table import Columns, read_columns
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class SearchProblem:
     """The checked input of a search.
 
     Attributes
@@ -51,7 +51,7 @@ class Problem:
     parts: IntArray
     plan: Plan = field(repr=False)
 
-    def views(self) -> list["Problem"]:
+    def views(self) -> list["SearchProblem"]:
         """Return the problem of each model."""
         return [replace(self, parts=parts) for parts in self.splits]
 
@@ -66,7 +66,7 @@ class Problem:
 
 def prepare(
     X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any], *, threshold: float
-) -> Problem:
+) -> SearchProblem:
     """Check the input of a search, split its rows, and write down the plan.
 
     Parameters
@@ -111,7 +111,7 @@ def prepare(
         settings=settings,
         version=__version__,
     )
-    return Problem(columns, label, classes, attributes, sensitive, decided, splits, splits[0], plan)
+    return SearchProblem(columns, label, classes, attributes, sensitive, decided, splits, splits[0], plan)
 
 
 def baseline_decisions(baseline: Any, classes: tuple[Any, Any], threshold: float) -> NDArray[np.bool_]:

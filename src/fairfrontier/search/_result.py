@@ -10,14 +10,7 @@ from numpy.typing import NDArray
 from fairfrontier._validation import FloatArray
 from fairfrontier.optimize._promise import promised_candidates
 from fairfrontier.search._counts import Counts
-from fairfrontier.search._verdict import (
-    ALTERNATIVE,
-    CANNOT_TELL,
-    NONE,
-    NOT,
-    Tested,
-    examine,
-)
+from fairfrontier.search._verdict import UNDECIDED, Tested, examine, overall_verdict
 
 
 @dataclass(frozen=True)
@@ -61,7 +54,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class SearchVerdict:
     """The verdict on a search.
 
     Attributes
@@ -88,7 +81,7 @@ class Judgement:
     promised: dict[str, float] | None
 
 
-def judge(
+def search_verdict(
     names: Sequence[str],
     calibrate: Counts,
     report: Counts,
@@ -100,7 +93,7 @@ def judge(
     min_fairness: float | None = None,
     min_ratio: float | None = None,
     report_share: float = 1.0,
-) -> Judgement:
+) -> SearchVerdict:
     """Choose on the calibration rows, then test on the report rows.
 
     Parameters
@@ -125,8 +118,8 @@ def judge(
     asked = {"fairness": min_fairness, "ratio": min_ratio}
     wanted = {name: value for name, value in asked.items() if value is not None}
     kept = bool(wanted) and required is not None and possible and _shown(report.of([required]), wanted, confidence)
-    return Judgement(
-        _overall(tested.verdicts, tested.chosen, required, kept or not wanted),
+    return SearchVerdict(
+        overall_verdict(tested.verdicts, tested.chosen, required, kept or not wanted),
         tested.chosen,
         tuple(_candidates(names, report, tested, margin, 1.0 - confidence, report_share)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
@@ -141,13 +134,6 @@ def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
     positives = counts.membership @ counts.chosen
     found = promised_candidates(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
     return bool(found.promised[0])
-
-
-def _overall(each: list[str], chosen: int, required: int | None, promised: bool) -> str:
-    if each[chosen] == ALTERNATIVE:
-        return ALTERNATIVE if promised else CANNOT_TELL
-    eligible = each if required is None else [each[required]]
-    return NONE if all(one == NOT for one in eligible) else CANNOT_TELL
 
 
 def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
@@ -188,7 +174,7 @@ def _candidates(
                 gain_high=float(gain_high[i]),
                 p_value=float(p[i]),
                 order=int(place[i]),
-                rows_needed=None if rows is None or each[i] != CANNOT_TELL else int(np.ceil(rows / share)),
+                rows_needed=None if rows is None or each[i] != UNDECIDED else int(np.ceil(rows / share)),
             )
         )
     return made

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fairfrontier.search._conclusion import Conclusion, conclude, make_model, merge
 from fairfrontier.search._model import SearchModel, of_partner
 from fairfrontier.search._plan import PARTS
-from fairfrontier.search._problem import Problem
-from fairfrontier.search._stacking import Requirement
+from fairfrontier.search._problem import SearchProblem
+from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._store import StepStore
 from fairfrontier.search._training import TRAINING_SHARE, Features, Trained, encode, take_steps
@@ -25,14 +25,14 @@ Progress = Callable[[str, float], None]
 class Run:
     """The training of one model: its rows, features, steps, and where they are kept."""
 
-    problem: Problem
+    problem: SearchProblem
     features: Features
     trained: Trained
     store: StepStore
 
 
 def train_runs(
-    problem: Problem,
+    problem: SearchProblem,
     used: dict[str, NDArray[Any]],
     stacking: dict[str, Any],
     *,
@@ -46,7 +46,7 @@ def train_runs(
 
     Parameters
     ----------
-    problem : Problem
+    problem : SearchProblem
         The rows.
     used : dict of str to ndarray
         The features.
@@ -104,7 +104,9 @@ def _naming(say: Progress, number: int, of: int) -> Progress:
     return named
 
 
-def conclude_runs(runs: Sequence[Run], asked: Requirement, stacking: dict[str, Any], *, margin: float) -> Conclusion:
+def conclude_runs(
+    runs: Sequence[Run], asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
+) -> Conclusion:
     """Choose and test the candidates of one run, or of two together."""
     if len(runs) == 1:
         return conclude(runs[0].problem, runs[0].trained, asked, stacking, margin=margin)

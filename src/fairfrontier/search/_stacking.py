@@ -1,26 +1,20 @@
 """From the models of a search to its candidates: single models, the path of fair stacks, the required stack."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import InfeasibleError
-from fairfrontier.optimize import FairStacksClassifier, Selection
+from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.quantify import StepWeight, fauc
-from fairfrontier.search._counts import Counts
 from fairfrontier.search._steps import ALONE
 
 REQUIRED = "required"
 _WEIGHT = StepWeight(0.8)
 _N_STACKS = 25
-# The probability with which a met requirement is to be shown, and shares of the cushion to try, the safest first.
-_POWER = 0.8
-_CUSHIONS = (1.0, 0.5, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,39 +55,6 @@ class Combinations:
         return np.asarray(scores @ self.weights.T + self.intercept > threshold)
 
 
-@dataclass(frozen=True, eq=False)
-class Requirement:
-    """What a user requires, and what became of it.
-
-    Attributes
-    ----------
-    min_fairness, min_ratio, confidence : float or None
-        What was asked for.
-    selection : Selection or None
-        What `select` found; None: nothing was asked for.
-    problem : str
-        Why no model meets it; empty if one may.
-    """
-
-    min_fairness: float | None
-    min_ratio: float | None
-    confidence: float
-    selection: Selection | None = None
-    problem: str = ""
-
-    @property
-    def asked(self) -> bool:
-        return self.min_fairness is not None or self.min_ratio is not None
-
-    def with_cushion(self, cushion: float) -> dict[str, Any]:
-        """Return what to ask `select` for, so much fairer than required that it can be shown afterwards."""
-        fair, ratio = self.min_fairness, self.min_ratio
-        return {
-            "min_fairness": None if fair is None else min(fair + cushion, (1.0 + fair) / 2.0),
-            "min_ratio": None if ratio is None else min(ratio + cushion, (1.0 + ratio) / 2.0),
-        }
-
-
 def fit_stack(rows: EvaluationRows, names: Sequence[str], settings: dict[str, Any]) -> FairStacksClassifier:
     """Fit the path of fair stacks to the stacking rows."""
     model = FairStacksClassifier("precomputed", n_points=_N_STACKS, weight=_WEIGHT, **settings)
@@ -119,49 +80,6 @@ def combine(stack: FairStacksClassifier, names: Sequence[str]) -> Combinations:
         np.append(np.zeros(len(alone)), stack.path_.intercept),
         np.vstack([np.full((len(alone), 2), np.nan), expected]),
     )
-
-
-def require(
-    stack: FairStacksClassifier, requirement: Requirement, cushion: float
-) -> tuple[Requirement, FairStacksClassifier | None]:
-    """Return the stack that probably meets a requirement by a cushion, or by as much of it as can be had."""
-    if not requirement.asked:
-        return requirement, None
-    found, problem = None, ""
-    for share in _CUSHIONS:
-        try:
-            found = stack.select(**requirement.with_cushion(share * cushion))
-        except InfeasibleError as error:
-            problem = str(error)
-            continue
-        if found.selection_ is not None and found.selection_.kind != "constant":
-            return replace(requirement, selection=found.selection_), found
-    if found is None:
-        return replace(requirement, problem=problem), None
-    same = "only the same decision for everyone is fair enough."
-    return replace(requirement, selection=found.selection_, problem=same), found
-
-
-def cushion_for(counts: Counts, requirement: Requirement, n_report: int) -> float:
-    """Return by how much a stack should be fairer than required so that this is probably shown on `n_report` rows.
-
-    Parameters
-    ----------
-    counts : Counts
-        Of the stacking rows, from which a stack's fairness is estimated; the baseline stands for the stack.
-    requirement : Requirement
-        What is to be shown.
-    n_report : int
-        Rows of the test.
-    """
-    rate = float(np.clip(counts.base.sum() / counts.n_rows, 0.1, 0.9))
-    pairs = counts.sets.pairs()
-    inverse = 1.0 / counts.sizes()
-    variance = rate * (1.0 - rate) * (inverse[pairs[:, 0]] + inverse[pairs[:, 1]]).max()
-    tested = variance * counts.n_rows / n_report
-    width = ndtri(requirement.confidence) * np.sqrt(tested) + ndtri(_POWER) * np.sqrt(tested + variance)
-    # Of a ratio, the difference of two rates is a share of the higher one.
-    return float(width if requirement.min_ratio is None and counts.sets.compares_differences else width / rate)
 
 
 def with_required(combinations: Combinations, chosen: FairStacksClassifier | None) -> Combinations:

@@ -9,8 +9,8 @@ from typing import Any
 from fairfrontier._version import __version__
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._fair_search import FairSearch
-from fairfrontier.search._growth import ENOUGH
-from fairfrontier.search._result import Judgement, changes
+from fairfrontier.search._result import SearchVerdict, changes
+from fairfrontier.search._sufficiency import ENOUGH
 
 # Features that give the attribute away more than this are named.
 _PROXY_AUC = 0.6
@@ -21,7 +21,7 @@ def summarise_search(search: FairSearch) -> dict[str, Any]:
     """Return all that a search found as JSON values: what the dossier shows and `verify` computes again."""
     about = search.requirement_
     found: dict[str, Any] = {
-        **figures(search.evidence_, search.evidence_.judge()),
+        **figures(search.evidence_, search.evidence_.verdict()),
         "requirement": {
             "min_fairness": about.min_fairness,
             "min_ratio": about.min_ratio,
@@ -59,24 +59,24 @@ def summarise_search(search: FairSearch) -> dict[str, Any]:
     return plain
 
 
-def figures(evidence: Evidence, judged: Judgement) -> dict[str, Any]:
+def figures(evidence: Evidence, verdict: SearchVerdict) -> dict[str, Any]:
     """Return every figure that follows from the saved decisions."""
-    chosen = judged.candidates[judged.chosen]
+    chosen = verdict.candidates[verdict.chosen]
     found: dict[str, Any] = _plain(
         {
-            "verdict": judged.verdict,
+            "verdict": verdict.verdict,
             "chosen": chosen.name,
             "delivered": {name: getattr(chosen, name) for name in ("fairness", "ratio", "accuracy")},
-            "baseline": judged.baseline,
-            "promised": judged.promised,
-            "pair": list(judged.pair),
-            "n_candidates": len(judged.candidates),
-            "candidates": [asdict(one) for one in judged.candidates],
+            "baseline": verdict.baseline,
+            "promised": verdict.promised,
+            "pair": list(verdict.pair),
+            "n_candidates": len(verdict.candidates),
+            "candidates": [asdict(one) for one in verdict.candidates],
             "changes": changes(
                 evidence.y["report"],
                 evidence.sensitive["report"],
                 evidence.baseline["report"],
-                evidence.decisions["report"][:, judged.chosen],
+                evidence.decisions["report"][:, verdict.chosen],
             ),
         }
     )

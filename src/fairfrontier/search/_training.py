@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from fairfrontier._validation import FloatArray
 from fairfrontier.optimize import FairStacksClassifier
 from fairfrontier.search._encoding import TableEncoding
-from fairfrontier.search._growth import Checkpoint, sufficiency
 from fairfrontier.search._plan import PARTS
-from fairfrontier.search._problem import Problem
+from fairfrontier.search._problem import SearchProblem
 from fairfrontier.search._stacking import EvaluationRows, cross_validated_fauc, fit_stack
 from fairfrontier.search._steps import Step, Training, column_names, estimate, train
 from fairfrontier.search._store import StepResult, StepStore
+from fairfrontier.search._sufficiency import Checkpoint, sufficiency
 
 # A search takes no fewer steps: the stack needs accurate models and models of the attribute.
 LEAST_STEPS = 3
@@ -77,7 +77,7 @@ class Trained:
 
 
 def encode(
-    problem: Problem, used: dict[str, NDArray[Any]], *, fairness: str, sensitive_mode: str, n_jobs: int | None
+    problem: SearchProblem, used: dict[str, NDArray[Any]], *, fairness: str, sensitive_mode: str, n_jobs: int | None
 ) -> Features:
     """Learn the encoding of the used columns from the training rows, and encode all rows."""
     rows = problem.rows("train")
@@ -97,7 +97,7 @@ def encode(
 
 def take_steps(
     steps: Sequence[Step],
-    problem: Problem,
+    problem: SearchProblem,
     features: Features,
     store: StepStore,
     stacking: dict[str, Any],
@@ -113,7 +113,7 @@ def take_steps(
     ----------
     steps : sequence of Step
         What to train, in order.
-    problem, features : Problem, Features
+    problem, features : SearchProblem, Features
         The rows.
     store : StepStore
         Where finished steps are.
@@ -124,7 +124,7 @@ def take_steps(
     say : callable
         Is told what is done, and which share is.
     may_stop : bool
-        Whether the steps end when more of them cannot help.
+        Whether the frontier is looked at on the way, and the steps end when more of them cannot help.
     times : int
         How often such steps are taken in all, for the estimate of time.
     """
@@ -145,11 +145,11 @@ def take_steps(
             if store.get(step) is None:
                 _take(step, features, store)
             done.append(step)
-            if _is_checkpoint(len(done)):
+            if may_stop and _is_checkpoint(len(done)):
                 stack, looked = _look(done, problem, store, stacking)
                 checkpoints.append(looked)
                 found = sufficiency(checkpoints)
-                if may_stop and found is not None and found.enough:
+                if found is not None and found.enough:
                     stopped = "more search gains too little"
                     break
     except KeyboardInterrupt:
@@ -178,7 +178,7 @@ def _take(step: Step, features: Features, store: StepStore) -> None:
 
 
 def _look(
-    done: Sequence[Step], problem: Problem, store: StepStore, stacking: dict[str, Any]
+    done: Sequence[Step], problem: SearchProblem, store: StepStore, stacking: dict[str, Any]
 ) -> tuple[FairStacksClassifier, Checkpoint]:
     """Stack the models of the finished steps."""
     names, scores = _gathered(done, store)
@@ -186,7 +186,7 @@ def _look(
     return stack, Checkpoint(len(done), len(names), cross_validated_fauc(stack))
 
 
-def _part(problem: Problem, scores: FloatArray, part: str) -> EvaluationRows:
+def _part(problem: SearchProblem, scores: FloatArray, part: str) -> EvaluationRows:
     others = np.flatnonzero(problem.parts != PARTS.index("train"))
     inside = problem.parts[others] == PARTS.index(part)
     rows = others[inside]

@@ -29,13 +29,13 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.search._counts import Counts
 
-ALTERNATIVE, NOT, CANNOT_TELL, NONE = "alternative", "not", "cannot tell", "none"
+ALTERNATIVE, NOT, UNDECIDED, NONE = "alternative", "not", "cannot tell", "none"
 # The probability with which an alternative is to be recognised, where a number of rows is named.
 _POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class BaselineComparison:
     """Differences to the baseline, one per candidate, with standard errors.
 
     Attributes
@@ -105,6 +105,11 @@ class Comparison:
         """Return about how probable (k,) it is that all is shown on `n_rows` other rows, if these are the truth."""
         return np.asarray(ndtr(np.sqrt(n_rows / self.n_rows) * self._least(margin) - ndtri(1.0 - level)))
 
+    def foreseen(self, margin: float, level: float, n_rows: int) -> FloatArray:
+        """Return the same probability (k,) with the error of the present rows, too: nearer to one half."""
+        share = self.n_rows / n_rows
+        return np.asarray(ndtr((self._least(margin) - ndtri(1.0 - level) * np.sqrt(share)) / np.sqrt(1.0 + share)))
+
     def refuted(self, margin: float, level: float) -> NDArray[np.bool_]:
         """Tell which candidates (k,) are shown to be no alternatives: too inaccurate, or no less disparate."""
         # Two ways to be none share the level, and any of the gaps may be the one that is too large.
@@ -130,7 +135,7 @@ def largest_pair(counts: Counts) -> tuple[int, int]:
     return (int(first), int(second)) if rates[first] >= rates[second] else (int(second), int(first))
 
 
-def compare(counts: Counts, pair: tuple[int, int]) -> Comparison:
+def compare(counts: Counts, pair: tuple[int, int]) -> BaselineComparison:
     """Compare each candidate with the baseline.
 
     Parameters
@@ -149,7 +154,7 @@ def compare(counts: Counts, pair: tuple[int, int]) -> Comparison:
     pairs = [(int(i), int(j)) for i, j in counts.sets.pairs()]
     found = [_gap_difference(counts, pair, other) for i, j in pairs for other in ((i, j), (j, i))]
     gains, errors, skews, half_rows = np.array(found).transpose(1, 0, 2)
-    return Comparison(difference, error, gains, errors, skews, half_rows, change.sum(axis=0), int(n))
+    return BaselineComparison(difference, error, gains, errors, skews, half_rows, change.sum(axis=0), int(n))
 
 
 def _gap_difference(counts: Counts, base: tuple[int, int], other: tuple[int, int]) -> tuple[FloatArray, ...]:
@@ -193,12 +198,12 @@ def _linked(rates: FloatArray, sets: RowSets, size: FloatArray) -> tuple[FloatAr
     return np.log(some), 1.0 / some
 
 
-def sequence(comparison: Comparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
+def sequence(comparison: BaselineComparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
     """Return the order in which candidates are tested, from rows that the tests do not use.
 
     Parameters
     ----------
-    comparison : Comparison
+    comparison : BaselineComparison
         On other rows.
     margin, level : float
         Of the tests.
@@ -214,14 +219,14 @@ def sequence(comparison: Comparison, margin: float, level: float, n_rows: int, f
     return order.astype(np.intp)
 
 
-def primary(comparison: Comparison, margin: float, level: float, n_rows: int) -> int:
+def primary(comparison: BaselineComparison, margin: float, level: float, n_rows: int) -> int:
     """Return the candidate with the largest gain among those that will probably pass; else the likeliest to pass."""
     power = comparison.power(margin, level, n_rows)
     likely = power >= _POWER
     return int(np.argmax(np.where(likely, comparison.gain, -np.inf))) if likely.any() else int(np.argmax(power))
 
 
-def verdicts(comparison: Comparison, order: IntArray, margin: float, level: float) -> list[str]:
+def verdicts(comparison: BaselineComparison, order: IntArray, margin: float, level: float) -> list[str]:
     """Return the verdict on each candidate: alternative, not, or cannot tell.
 
     Candidates are tested in `order` until one fails. That a candidate is none is said with the same confidence for all
@@ -229,12 +234,20 @@ def verdicts(comparison: Comparison, order: IntArray, margin: float, level: floa
     """
     p = comparison.p_values(margin)
     refuted = comparison.refuted(margin, level / len(p))
-    found = [NOT if one else CANNOT_TELL for one in refuted]
+    found = [NOT if one else UNDECIDED for one in refuted]
     for candidate in order:
         if p[candidate] > level:
             break
         found[candidate] = ALTERNATIVE
     return found
+
+
+def overall_verdict(each: list[str], chosen: int, required: int | None, promised: bool) -> str:
+    """Return the verdict on a search from those on its candidates; a requirement must be shown, too."""
+    if each[chosen] == ALTERNATIVE:
+        return ALTERNATIVE if promised else UNDECIDED
+    eligible = each if required is None else [each[required]]
+    return NONE if all(one == NOT for one in eligible) else UNDECIDED
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,7 +262,7 @@ class Tested:
         The candidate that was chosen on the calibration rows.
     order : ndarray of shape (k,)
         The order of the tests.
-    comparison : Comparison
+    comparison : BaselineComparison
         On the report rows.
     verdicts : list of str
         One per candidate.
@@ -258,7 +271,7 @@ class Tested:
     pair: tuple[int, int]
     chosen: int
     order: IntArray
-    comparison: Comparison
+    comparison: BaselineComparison
     verdicts: list[str]
 
 

@@ -12,6 +12,7 @@ from fairfrontier._validation import FloatArray, distinct, two_classes
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._evaluation import checked_threshold, named_accuracy
+from fairfrontier.metrics._sums import decision_threshold
 
 
 class Calls:
@@ -72,7 +73,8 @@ class Calls:
     def _outcomes(self) -> list[NDArray[Any]]:
         if self.threshold is None:
             return list(self.rows.scores.T)
-        return [(scores > self.threshold).astype(np.intp) for scores in self.rows.scores.T]
+        limit = decision_threshold(self.rows.scores, self.threshold)
+        return [(scores > limit).astype(np.intp) for scores in self.rows.scores.T]
 
     def _call(self, function: Callable[..., float], outcome: NDArray[Any], **keywords: Any) -> float:
         if self.rows.weight is not None:

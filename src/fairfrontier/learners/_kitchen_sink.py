@@ -5,7 +5,7 @@ from typing import Any
 from fairfrontier._forests import is_forest
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
-from fairfrontier.learners._group import fit_group_models
+from fairfrontier.learners._group_models import fit_group_models
 from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
 
 _FAMILY_NAMES = {MinipatchTrees: "minipatch", MinipatchTreesRegressor: "minipatch"}
