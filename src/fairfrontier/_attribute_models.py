@@ -194,9 +194,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> FloatArray:
         """Return X as a matrix of finite numbers, shape (n, q)."""
         check_is_fitted(self)
-        if issparse(X):
-            return np.asarray(X.tocsc()[:, self.kept_].toarray(), dtype=np.float64)
-        parts = [_encode(values, learned) for values, learned in zip(_columns_of(X), self.columns_, strict=True)]
+        if hasattr(self, "kept_"):  # fitted to a sparse matrix
+            kept = X.tocsc()[:, self.kept_].toarray() if issparse(X) else np.asarray(X)[:, self.kept_]
+            return np.asarray(kept, dtype=np.float64)
+        dense = X.toarray() if issparse(X) else X
+        parts = [_encode(values, learned) for values, learned in zip(_columns_of(dense), self.columns_, strict=True)]
         return np.column_stack(parts)
 
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import _num_samples as number_of_rows
@@ -325,25 +325,27 @@ class FeatureColumns:
 
     Attributes
     ----------
-    encoder : fitted transformer
-        From X to numbers.
+    encoder, scaler : fitted transformers
+        From X to numbers, and to their standard deviations.
     names : tuple of str, length q
         ``features/column``, or ``features/column=category``.
     """
 
     encoder: Any
+    scaler: Any
     names: tuple[str, ...]
 
     def predict_matrix(self, X: Any) -> FloatArray:
         """Return the columns, shape (n, q)."""
-        return np.asarray(self.encoder.transform(X) * _SPREAD)
+        return np.asarray(self.scaler.transform(self.encoder.transform(X)) * _SPREAD)
 
 
-def fit_features(X: Any) -> "BaseFit":
+def fit_features(X: Any, sample_weight: FloatArray | None) -> "BaseFit":
     """Return the columns of X as a fitted family; it knows nothing of the target, so that it needs no folds."""
-    encoder = make_pipeline(TableEncoder(), StandardScaler()).fit(X)
-    names = tuple(f"{FEATURES}/{name}" for name in encoder[0].names(X))
-    family = FeatureColumns(encoder, names)
+    encoder = TableEncoder().fit(X)
+    scaler = StandardScaler().fit(encoder.transform(X), sample_weight=sample_weight)
+    names = tuple(f"{FEATURES}/{name}" for name in encoder.names(X))
+    family = FeatureColumns(encoder, scaler, names)
     return BaseFit([(FEATURES, family)], names, family.predict_matrix(X))
 
 

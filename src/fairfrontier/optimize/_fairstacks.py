@@ -469,12 +469,11 @@ class BaseFairStacks(BaseEstimator):
         models = base.check_estimators(self.estimators, fitted=isinstance(self.cv, str))
         self._check_names(models)
         self._expanded = base.expanded_names(models, self.expand)
-        features = base.fit_features(X) if self.passthrough else None
-        if features is not None:
+        if self.passthrough:
             self._expanded = (*self._expanded, base.FEATURES)
         self._encoded = not isinstance(self.cv, str)
         if isinstance(self.cv, str):
-            models = [*models, *(features.estimators if features is not None else [])]
+            models = [*models, *(base.fit_features(X, rows.weight).estimators if self.passthrough else [])]
             self.estimators_ = models
             many = {name: base.member_names(name, model) for name, model in models if name in self._expanded}
             self.names_ = tuple(one for name, _ in models for one in many.get(name, (name,)))
@@ -496,8 +495,8 @@ class BaseFairStacks(BaseEstimator):
             else:
                 found += fit_group_columns(X, codes, contrasts, folds, options, fairness=self.fairness)
         assert found is not None  # there is at least one estimator
-        if features is not None and known is None:
-            found += features
+        if self.passthrough and known is None:
+            found += base.fit_features(X, rows.weight)
         self._held_out = found, folds
         self.estimators_, self.names_ = found.estimators, found.names
         return found.matrix, folds
