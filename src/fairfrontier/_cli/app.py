@@ -325,7 +325,7 @@ def search(
         typer.Option(
             "--cross-fit/--no-cross-fit",
             help="Two models that test each other's rows, or one that is tested on a quarter of them. Default: two "
-            "with fewer than 30,000 rows.",
+            "with fewer than 80,000 rows.",
             show_default=False,
         ),
     ] = None,
