@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from fairfrontier.report._files import _BROWSERS
 
 from fairfrontier.cli import main
+from fairfrontier.report._outputs import _BROWSERS
 
 FILES = ["candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json"]
 
@@ -201,7 +201,7 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     frame.assign(paid=frame["repaid"]).to_csv(tmp_path / "leak.csv", index=False)
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out")) == 2
     assert "column 'paid' gives the label away" in capsys.readouterr().err
-    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", "--force")) == 0
+    assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid")) == 0
 
 
 def test_missing_values_where_none_may_be(file, tmp_path, capsys):

@@ -60,7 +60,9 @@ ESTIMATORS = {
     "families and a requirement": CheckedClassifier(
         FAMILIES, alphas=[1.0, 100.0], group_models=None, min_fairness=0.8, random_state=0
     ),
+    "with features": CheckedClassifier(CLASSIFIERS, alpha=1.0, group_models=None, passthrough=True),
     "regression, precomputed": CheckedRegressor(alpha=1.0),
+    "regression, huber": CheckedRegressor(alpha=1.0, loss="huber", n_points=3),
     "regression, base models": CheckedRegressor(REGRESSORS, alphas=[1.0, 100.0], group_models=None),
 }
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
@@ -20,7 +19,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
 from fairfrontier.optimize._folds import train_test
-from fairfrontier.optimize._losses import ConstrainedProblem, HingeSolver, LogisticSolver
+from fairfrontier.optimize._losses import LOSSES, ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
 from fairfrontier.optimize._ridge_path import (
     LARGEST,
     FairPath,
@@ -206,19 +205,6 @@ def indicators(columns: Mapping[str, NDArray[Any]], groups: Groups, n_rows: int)
     return np.stack(result, axis=1)
 
 
-def identity(eta: FloatArray) -> FloatArray:
-    """Return the score of the squared loss: the linear predictor itself."""
-    return eta
-
-
-def half_margin(eta: FloatArray) -> FloatArray:
-    """Return the score of the hinge loss: margin 0 is 0.5."""
-    return np.asarray((1.0 + eta) / 2.0)
-
-
-LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {"squared": identity, "log": expit, "hinge": half_margin}
-
-
 @dataclass(frozen=True, eq=False)
 class FittedPath:
     """A path, how it was found, and what it is worth.
@@ -245,6 +231,8 @@ class FittedPath:
         What is known of the path between its ends.
     at_tau : FairPath or None
         The stack at the tau that was asked for, where there is no closed form.
+    residual : ResidualLoss or None
+        The loss of the residuals of a regression, where it is not their square.
     """
 
     path: FairPath
@@ -257,6 +245,7 @@ class FittedPath:
     tried: dict[str, float]
     sweep: Sweep
     at_tau: FairPath | None = None
+    residual: ResidualLoss | None = None
 
 
 def fit_squared(
@@ -362,8 +351,15 @@ class InUnits:
 
     def undo(self, fitted: FittedPath) -> FittedPath:
         """Return stacks of columns in the units of the target; targets and biases stay in the unit of fairness."""
-        factor, solution = self.unit / self.of_column, fitted.solution
-        path = replace(fitted.path, weights=fitted.path.weights * factor, intercept=fitted.path.intercept * self.unit)
+        factor, solution, residual = self.unit / self.of_column, fitted.solution, fitted.residual
+
+        def in_target(path: FairPath) -> FairPath:
+            return replace(path, weights=path.weights * factor, intercept=path.intercept * self.unit)
+
+        path, at_tau = in_target(fitted.path), None if fitted.at_tau is None else in_target(fitted.at_tau)
+        if residual is not None:
+            scale = self.unit if residual.name == "huber" else 1.0
+            residual = replace(residual, parameter=residual.parameter * scale, constant=residual.constant * self.unit)
         if solution is not None:
             solution = replace(
                 solution,
@@ -372,7 +368,7 @@ class InUnits:
                 mean_h=solution.mean_h * self.of_column,
                 mean_y=solution.mean_y * self.unit,
             )
-        return replace(fitted, path=path, solution=solution)
+        return replace(fitted, path=path, at_tau=at_tau, solution=solution, residual=residual)
 
 
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
@@ -394,8 +390,9 @@ def fit_iterative(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
     tau: float | None = None,
+    parameter: float | None = None,
 ) -> FittedPath:
-    """Fit a path with a solver, logistic or hinge loss, and the stack at `tau`; without folds at ``alphas[0]``.
+    """Fit a path with a solver, and the stack at `tau`; without folds at ``alphas[0]``.
 
     Parameters
     ----------
@@ -403,30 +400,46 @@ def fit_iterative(
         The rows, with folds if the ridge is to be tuned.
     rows : Rows
         The same rows in memory.
+    loss, parameter
+        As `named_loss` gives them.
     """
+    residual = None if parameter is None else ResidualLoss.of_rows(loss, parameter, rows.numbers(), rows.weight)
     positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
-    solver = partial(_solve_path, data, loss=loss, scale=scale, positions=positions)
+    solver = partial(_solve_path, data, loss=loss if residual is None else residual, scale=scale, positions=positions)
+
+    def evaluated_by_loss(scores: FloatArray) -> TradeoffPoints:
+        found = data.points_of(rows, scores)
+        return found if residual is None else explained_by(residual, found, rows.numbers(), scores, rows.weight)
+
     if rows.fold is not None and data.folds is not None:
-        evaluated = [data.points_of(rows, _out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
+        evaluated = [evaluated_by_loss(_out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
         values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     path, at_tau = solver(rows, alpha=alpha, tau=tau)
-    scores = LINKS[loss](rows.scores @ path.weights.T + path.intercept)
-    own = data.points_of(rows, scores)
+    scores = LOSSES[loss].link(rows.scores @ path.weights.T + path.intercept)
+    own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
     targets = path.target.reshape(n_points, -1)
     sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
-    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau)
+    sweep = replace(sweep, variance=target_variance(data.statistics(), data.threshold))
+    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
+
+
+def explained_by(
+    loss: ResidualLoss, points: TradeoffPoints, y: FloatArray, scores: FloatArray, weight: FloatArray | None
+) -> TradeoffPoints:
+    """Return points whose accuracy is the share of the best constant's loss that predictions (n, p) avoid."""
+    return replace(points, accuracy=np.append(loss.explained(y, scores, weight), 0.0))
 
 
 def _solve_path(
     data: StackRows,
     rows: Rows,
     *,
-    loss: str,
+    loss: str | ResidualLoss,
     alpha: float,
     scale: FloatArray,
     positions: FloatArray,
@@ -440,7 +453,7 @@ def _solve_path(
     unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
     problem = ConstrainedProblem(
         rows.scores / unit,
-        data.label(rows),
+        data.label(rows) if isinstance(loss, str) else rows.numbers(),
         None if rows.weight is None else rows.weight / one,
         contrast_matrix(rows, data.contrasts) / unit,
         alpha=alpha / (one * unit**2),
@@ -452,9 +465,9 @@ def _solve_path(
         path = newton.path(positions[:, None] * problem.bias(start.beta), start)
         at_tau = None if tau is None else newton.within(tau, start)
     else:
-        hinge = HingeSolver(problem)
-        path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
-        at_tau = None if tau is None else hinge.within(tau)
+        program = ProgramSolver(problem, loss)
+        path = program.path(positions[:, None] * problem.bias(program.unconstrained()))
+        at_tau = None if tau is None else program.within(tau)
     if at_tau is not None:
         at_tau = replace(at_tau, weights=at_tau.weights / unit)
     return replace(path, weights=path.weights / unit), at_tau
@@ -465,7 +478,7 @@ def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath |
     scores = []
     for train, test in train_test(np.asarray(rows.fold)):
         path, _ = solver(rows.take(train))
-        scores.append((test, LINKS[loss](rows.scores[test] @ path.weights.T + path.intercept)))
+        scores.append((test, LOSSES[loss].link(rows.scores[test] @ path.weights.T + path.intercept)))
     result = np.empty((len(rows), scores[0][1].shape[1]))
     for test, of_fold in scores:
         result[test] = of_fold

@@ -63,7 +63,7 @@ def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
         text("It cannot be told whether "),
         name(summary["chosen"]),
         text(f" is a less discriminatory alternative, with {sure} confidence and a margin of {margin}. "),
-        text(summary["requirement"]["problem"] or more),
+        text(_sentence(summary["requirement"]["problem"] or more)),
     ]
 
 
@@ -77,16 +77,14 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             if requirement["min_ratio"] is None
             else f"a ratio of rates of at least {requirement['min_ratio']:g}"
         )
-        kept = f"cannot be promised: {requirement['problem']}" if requirement["problem"] else "is promised"
-        found.append(
-            f"The choice is the most accurate stack with {asked}, which {kept}"
-            + ("" if requirement["problem"] else f" with confidence {requirement['confidence']:g}")
-            + "."
-        )
+        sure = f"it is promised with confidence {requirement['confidence']:g}"
+        known = (requirement["problem"] or sure).rstrip(".")
+        found.append(f"The choice is the most accurate stack that should have {asked}; {known}.")
     else:
         found.append(
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
-            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives."
+            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives; "
+            "where none would, the likeliest."
         )
     seen = (
         "each decided by a model that had not seen it,"
@@ -106,6 +104,10 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             "people are decided equally and each of the two decides about half of them, as in the test."
         )
     return found
+
+
+def _sentence(words: str) -> str:
+    return words[:1].upper() + words[1:]
 
 
 def limits(summary: dict[str, Any]) -> list[str]:

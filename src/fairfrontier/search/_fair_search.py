@@ -19,16 +19,15 @@ from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._conclusion import Conclusion, stability
-from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
+from fairfrontier.search._plan import write_plan
 from fairfrontier.search._problem import prepare
 from fairfrontier.search._requirement import SearchRequirement
 from fairfrontier.search._result import Candidate
 from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
+from fairfrontier.search._settings import checked_settings
 from fairfrontier.search._sufficiency import sufficiency
-from fairfrontier.search._training import LEAST_STEPS
 
 # Fewer rows are trained on with one thread.
 _ROWS_FOR_THREADS = 20_000
@@ -62,7 +61,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         A score above it is the positive class.
     cross_fit : bool or "auto", default="auto"
         Whether two models are made, each from half of the rows, and tested on the other half: nearly all rows then
-        count in the verdict, whose level is approximate. "auto": with fewer than 30,000 rows.
+        count in the verdict, whose level is approximate. "auto": with fewer than 80,000 rows.
     n_jobs : int, optional
         Threads of training; None: one.
     random_state : int, default=0
@@ -193,7 +192,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        settings = self._checked_settings(number_of_rows(y))
+        settings = checked_settings(self.get_params(), number_of_rows(y))
         # With few rows, or on a busy machine, threads that wait for each other cost more than they bring.
         threads = effective_n_jobs(self.n_jobs) if number_of_rows(y) >= _ROWS_FOR_THREADS else 1
         with threadpool_limits(limits=threads):
@@ -206,19 +205,25 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         problem = prepare(X, y, sensitive_features, baseline, settings, threshold=self.threshold)
         self.plan_, self.classes_ = problem.plan, np.array(problem.classes)
         folder = None if self.folder is None else Path(self.folder)
+        begins = folder is not None and not (folder / "plan.json").exists()
         if folder is not None:
             write_plan(problem.plan, folder / "plan.json")
         say = self.progress or (lambda what, share: None)
         say("looking at the columns", 0.0)
-        self.columns_ = screen(
-            problem.columns,
-            problem.y,
-            problem.attributes,
-            problem.rows("train"),
-            drop=self.drop,
-            keep=self.keep,
-            use_sensitive=self.use_sensitive,
-        )
+        try:
+            self.columns_ = screen(
+                problem.columns,
+                problem.y,
+                problem.attributes,
+                problem.rows("train"),
+                drop=self.drop,
+                keep=self.keep,
+                use_sensitive=self.use_sensitive,
+            )
+        except InvalidInputError:
+            if begins and folder is not None:  # nothing was trained: the answer to the question is another plan
+                (folder / "plan.json").unlink()
+            raise
         used = {report.name: problem.columns[report.name] for report in self.columns_ if report.used}
         stacking = {
             "fairness": self.fairness,
@@ -263,36 +268,8 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.delivered_ = Bunch(**{name: getattr(self.chosen_, name) for name in ("fairness", "ratio", "accuracy")})
         self.promised_ = judged.promised
         if found.requirement.asked and judged.promised is None and not found.requirement.problem:
-            problem = f"what is required cannot be promised: {found.evidence.n_report:,} rows do not show it."
+            problem = f"what is required cannot be promised: {found.evidence.n_report:,} report rows do not show it."
             self.requirement_ = replace(found.requirement, problem=problem)
-
-    def _checked_settings(self, n_rows: int) -> dict[str, Any]:
-        """Return what the plan says about the search."""
-        if named_measure(self.fairness).comparison not in ("difference", "ratio"):
-            raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {self.fairness!r}")
-        validate.one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
-        validate.number(self.margin, parameter="margin", low=0.0, high=1.0)
-        validate.number(self.confidence, parameter="confidence", low=0.5, high=1.0, strict=True)
-        validate.number(self.threshold, parameter="threshold", low=0.0, high=1.0)
-        validate.whole_number(self.max_steps, parameter="max_steps", low=LEAST_STEPS, high=1000)
-        validate.whole_number(self.random_state, parameter="random_state", low=0, high=2**32 - 1)
-        if not isinstance(self.cross_fit, bool):
-            validate.one_of(self.cross_fit, ("auto",), parameter="cross_fit")
-        for name in ("min_fairness", "min_ratio"):
-            if getattr(self, name) is not None:
-                validate.number(getattr(self, name), parameter=name, low=0.0, high=1.0)
-        if self.min_ratio is not None and self.fairness not in ("demographic_parity", "impact_ratio"):
-            raise InvalidInputError(f"min_ratio is for fairness='demographic_parity'; got {self.fairness!r}")
-        if self.time is not None:
-            validate.number(self.time, parameter="time", low=0.0, strict=True)
-        names = ("fairness", "min_fairness", "min_ratio", "margin", "confidence", "max_steps", "time")
-        return {
-            **{name: getattr(self, name) for name in (*names, "sensitive_mode", "use_sensitive", "threshold")},
-            "cross_fit": bool(n_rows < CROSS_FIT_BELOW if self.cross_fit == "auto" else self.cross_fit),
-            "drop": list(self.drop),
-            "keep": list(self.keep),
-            "seed": int(self.random_state),
-        }
 
     def scores(self, X: Any) -> FloatArray:
         """Return the score (n,) of each raw row."""

@@ -87,7 +87,7 @@ def likeliest(counts: Counts, requirement: SearchRequirement, *, margin: float, 
         Rows of the tests.
     """
     level = 1.0 - requirement.confidence
-    verdict = compare(counts, largest_pair(counts)).power(margin, level, n_report)
+    verdict = compare(counts, largest_pair(counts)).foreseen(margin, level, n_report)
     return int(np.argmax(_promise_probability(counts, requirement, n_report) * np.maximum(verdict, _LEAST_POWER)))
 
 

@@ -124,7 +124,7 @@ def take_steps(
     say : callable
         Is told what is done, and which share is.
     may_stop : bool
-        Whether the steps end when more of them cannot help.
+        Whether the frontier is looked at on the way, and the steps end when more of them cannot help.
     times : int
         How often such steps are taken in all, for the estimate of time.
     """
@@ -145,11 +145,11 @@ def take_steps(
             if store.get(step) is None:
                 _take(step, features, store)
             done.append(step)
-            if _is_checkpoint(len(done)):
+            if may_stop and _is_checkpoint(len(done)):
                 stack, looked = _look(done, problem, store, stacking)
                 checkpoints.append(looked)
                 found = sufficiency(checkpoints)
-                if may_stop and found is not None and found.enough:
+                if found is not None and found.enough:
                     stopped = "more search gains too little"
                     break
     except KeyboardInterrupt:

@@ -105,6 +105,11 @@ class BaselineComparison:
         """Return about how probable (k,) it is that all is shown on `n_rows` other rows, if these are the truth."""
         return np.asarray(ndtr(np.sqrt(n_rows / self.n_rows) * self._least(margin) - ndtri(1.0 - level)))
 
+    def foreseen(self, margin: float, level: float, n_rows: int) -> FloatArray:
+        """Return the same probability (k,) with the error of the present rows, too: nearer to one half."""
+        share = self.n_rows / n_rows
+        return np.asarray(ndtr((self._least(margin) - ndtri(1.0 - level) * np.sqrt(share)) / np.sqrt(1.0 + share)))
+
     def refuted(self, margin: float, level: float) -> NDArray[np.bool_]:
         """Tell which candidates (k,) are shown to be no alternatives: too inaccurate, or no less disparate."""
         # Two ways to be none share the level, and any of the gaps may be the one that is too large.
@@ -289,5 +294,7 @@ def examine(
     before = compare(calibrate, pair)
     chosen = primary(before, margin, level, n_rows) if required is None else required
     order = sequence(before, margin, level, n_rows, chosen)
+    if required is not None:  # the verdict of the search is about it alone
+        order = np.append(required, order[order != required])
     found = compare(report, pair)
     return Tested(pair, chosen, order, found, verdicts(found, order, margin, level))

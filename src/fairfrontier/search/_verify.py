@@ -65,7 +65,7 @@ def _plan_problems(plan: dict[str, Any], summary: dict[str, Any], evidence: Evid
         problems.append("summary.json: the search followed another plan than plan.json")
     if evidence.plan != found:
         problems.append("evidence.npz: the decisions were made under another plan than plan.json")
-    for name in ("fairness", "sensitive_mode", "margin", "confidence"):
+    for name in ("fairness", "sensitive_mode", "margin", "confidence", "min_fairness", "min_ratio"):
         if evidence.settings[name] != plan["settings"].get(name):
             problems.append(f"evidence.npz: {name} is {evidence.settings[name]!r}, the plan says otherwise")
     for part in ("calibrate", "report"):
