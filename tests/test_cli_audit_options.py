@@ -64,6 +64,8 @@ def test_missing_values(run):
     code, text, summary, out = run(frame, "--missing", "drop", "--scores", "m_*")
     assert code == 0
     assert "6 of 900 rows were left out because they lack a value" in text
+    assert "2 rows have no sex." in text
+    assert "3 rows have no score of m_1." in text
     assert (summary["trail"]["rows_read"], summary["trail"]["rows_left_out"], summary["n_rows"]) == (900, 6, 894)
     kept = frame.dropna()
     expected = ff.tradeoff_points(

@@ -91,6 +91,28 @@ class TestColumns:
         }
         assert columns["text"].tolist() == ["1", "two", None]
 
+    def test_amounts_that_are_written_as_text_are_numbers_and_codes_are_not(self):
+        columns = read_columns(
+            {
+                "income": np.array(["1,234", "56", "n/a"], dtype=object),
+                "years": np.array(["3.5", None, "-2"], dtype=object),
+                "zip": np.array(["01234", "10115", "n/a"], dtype=object),
+                "code": np.array(["1", "2", "3"], dtype=object),
+            }
+        )
+        np.testing.assert_array_equal(columns["income"], [1234.0, 56.0, np.nan])
+        np.testing.assert_array_equal(columns["years"], [3.5, np.nan, -2.0])
+        assert columns["zip"].tolist() == ["01234", "10115", None]
+        assert columns["code"].tolist() == ["1", "2", "3"]
+
+    def test_numbers_that_stay_text_are_named(self, frame):
+        rng = np.random.default_rng(5)
+        prices = np.array([f"{one:.2f} €".replace(".", ",") for one in rng.integers(0, 90, 400) / 8], dtype=object)
+        attributes = ff._validation.attributes({"sex": frame["sex"][:400].to_numpy()}, 400)
+        columns = {"price": prices, "skill": frame["height"][:400].to_numpy()}
+        reports = screen(columns, rng.random(400) < 0.5, attributes, np.arange(400), keep=())
+        assert "is a number, write it like 1234.5" in reports[0].reason
+
     def test_encoding_by_hand(self):
         table = read_columns(
             {

@@ -5,9 +5,10 @@ import pytest
 from tools import search_study
 
 from fairfrontier.search._counts import count
+from fairfrontier.search._requirement import SearchRequirement, likeliest
 from fairfrontier.search._result import search_verdict
 from fairfrontier.search._sufficiency import Checkpoint, sufficiency
-from fairfrontier.search._verdict import BaselineComparison, compare, largest_pair, primary, sequence, verdicts
+from fairfrontier.search._verdict import BaselineComparison, compare, examine, largest_pair, primary, sequence, verdicts
 
 
 def rows(n=3000, k=4, groups=2, seed=0):
@@ -153,6 +154,28 @@ class TestSearchVerdict:
         )
         assert found.baseline["accuracy"] == pytest.approx(np.mean(baseline == y))
         assert found.candidates[0].fairness == pytest.approx(1 - abs(y[men].mean() - y[~men].mean()))
+
+
+class TestRequired:
+    def test_a_required_candidate_is_tested_first_however_unlikely_it_looks(self):
+        y, sensitive, baseline, decisions = rows(k=6)
+        counts = count(y, sensitive, baseline, decisions, fairness="demographic_parity")
+        for required in range(6):
+            found = examine(counts, counts, margin=0.005, confidence=0.95, required=required)
+            assert found.order[0] == required
+            assert sorted(found.order) == list(range(6))
+
+    def test_the_likeliest_to_keep_the_promise_and_the_margin_is_chosen(self):
+        y, sensitive, _, _ = rows(n=4000)
+        rng, men = np.random.default_rng(3), sensitive["sex"] == "g1"
+        baseline = y | (men & (rng.random(len(y)) < 0.3))
+        unfair = y | (men & (rng.random(len(y)) < 0.2))
+        fair = y ^ (rng.random(len(y)) < 0.01)
+        useless = rng.random(len(y)) < 0.5
+        decisions = np.stack([unfair, fair, useless], axis=1)
+        counts = count(y, sensitive, baseline, decisions, fairness="demographic_parity")
+        asked = SearchRequirement(0.85, None, 0.95)
+        assert likeliest(counts, asked, margin=0.005, n_report=4000) == 1
 
 
 class TestStudy:

@@ -34,6 +34,8 @@ MAX_GROUPS = 50
 MOST_DOUBLE = 2**24
 # Scores that are read at once on their way into memory.
 _PIECE = 2**20
+# Models whose missing scores are counted one by one.
+_MOST_NOTES = 12
 # Scores that rounding has put a hair outside [0, 1].
 SLACK = 1e-6
 
@@ -100,6 +102,11 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     chunks = raw.map(Prepared(labels[1], options.regression, kept, clipped, names, options.missing), names)
     notes = [*table.notes, *filter(None, [guess]), *_column_notes(columns, names)]
     notes += [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
+    notes += [
+        f"{count:,} rows have no score of {name}."
+        for name, count in zip(names, survey.n_no_score[list(kept)].tolist(), strict=True)
+        if count
+    ][:_MOST_NOTES]
     if in_memory:
         chunks = whole(gathered(chunks))
     n_rows = survey.n_rows if options.missing != "drop" else chunks.sum(len)

@@ -39,7 +39,6 @@ from fairfrontier.optimize._base_models import fit_group_columns, fit_probable_c
 from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
-    LINKS,
     InUnits,
     RidgeUnits,
     check_groups_given,
@@ -50,13 +49,13 @@ from fairfrontier.optimize._fitting import (
     group_columns,
     indicator_names,
     indicators,
-    named_loss,
     ridge_scales,
     ridges,
 )
 from fairfrontier.optimize._folds import Folds, assign_folds, check_classes, chunk_folds
+from fairfrontier.optimize._losses import LOSSES, named_loss
 from fairfrontier.optimize._mixture import TwoStacks
-from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath, predictor_threshold
+from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._selection import CalibrationRows, Confidence, calibration_parts, checked_limits, select
 from fairfrontier.quantify._weights import StepWeight, as_weight
@@ -794,7 +793,7 @@ class BaseFairStacks(BaseEstimator):
 
     def _path_scores(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores of every stack on the path from the predictions of the base models."""
-        return LINKS[self._loss_name](H @ self.path_.weights.T + self.path_.intercept)
+        return LOSSES[self._loss_name].link(H @ self.path_.weights.T + self.path_.intercept)
 
     def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
         check_is_fitted(self, "path_")
@@ -805,11 +804,11 @@ class BaseFairStacks(BaseEstimator):
         total = base.weighted_sum(self.estimators_, rows, weights, **self._base_options())
         if self.attribute_aware:
             total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
-        return LINKS[self._loss_name](total + self.intercept_)
+        return LOSSES[self._loss_name].link(total + self.intercept_)
 
     def _scores_of(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores at the operating point from the predictions of the base models."""
-        return LINKS[self._loss_name](H @ self.weights_ + self.intercept_)
+        return LOSSES[self._loss_name].link(H @ self.weights_ + self.intercept_)
 
     def points(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
@@ -1044,7 +1043,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             positive = self.mixture_.accepted(
-                self._matrix(X, sensitive_features), predictor_threshold(self._loss_name, self.threshold)
+                self._matrix(X, sensitive_features), LOSSES[self._loss_name].threshold(self.threshold)
             )
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
@@ -1065,7 +1064,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, predictor_threshold(self._loss_name, self.threshold), ids)
+            drawn = self.mixture_.decide(H, LOSSES[self._loss_name].threshold(self.threshold), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])

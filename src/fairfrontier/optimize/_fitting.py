@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import GROUP
@@ -20,7 +19,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
 from fairfrontier.optimize._folds import train_test
-from fairfrontier.optimize._losses import ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
+from fairfrontier.optimize._losses import LOSSES, ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
 from fairfrontier.optimize._ridge_path import (
     LARGEST,
     FairPath,
@@ -204,51 +203,6 @@ def indicators(columns: Mapping[str, NDArray[Any]], groups: Groups, n_rows: int)
             )
         result += [(code_of == code).astype(np.float64) for code in range(1, len(values))]
     return np.stack(result, axis=1)
-
-
-def identity(eta: FloatArray) -> FloatArray:
-    """Return the score of the squared loss: the linear predictor itself."""
-    return eta
-
-
-def half_margin(eta: FloatArray) -> FloatArray:
-    """Return the score of the hinge loss: margin 0 is 0.5."""
-    return np.asarray((1.0 + eta) / 2.0)
-
-
-LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {"squared": identity, "log": expit, "hinge": half_margin}
-# Losses of the residuals of a regression, with their parameter: standard deviations of the target, and the median.
-RESIDUAL_LOSSES = {"huber": 1.0, "quantile": 0.5}
-LINKS |= dict.fromkeys(RESIDUAL_LOSSES, identity)
-
-
-def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
-    """Return the name of a loss and, if it has one, its parameter.
-
-    Parameters
-    ----------
-    loss : str or (str, float)
-        The stack's parameter.
-    regression : bool
-        Whether the target is a number.
-
-    Examples
-    --------
-    >>> named_loss("huber", regression=True), named_loss(("quantile", 0.9), regression=True)
-    (('huber', 1.0), ('quantile', 0.9))
-    """
-    name, parameter = loss if isinstance(loss, tuple | list) and len(loss) == 2 else (loss, None)
-    known = ("squared", *RESIDUAL_LOSSES) if regression else ("squared", "log", "hinge")
-    validate.one_of(name, known, parameter="loss")
-    if name not in RESIDUAL_LOSSES:
-        if parameter is not None:
-            raise InvalidInputError(f"loss={name!r} has no parameter; got {loss!r}")
-        return name, None
-    if parameter is None:
-        return name, RESIDUAL_LOSSES[name]
-    high = 1.0 if name == "quantile" else LARGEST
-    options: dict[str, Any] = {"parameter": f"the parameter of loss={name!r}", "low": 0.0, "high": high}
-    return name, validate.number(parameter, strict=True, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -465,7 +419,7 @@ def fit_iterative(
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     path, at_tau = solver(rows, alpha=alpha, tau=tau)
-    scores = LINKS[loss](rows.scores @ path.weights.T + path.intercept)
+    scores = LOSSES[loss].link(rows.scores @ path.weights.T + path.intercept)
     own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
     targets = path.target.reshape(n_points, -1)
@@ -524,7 +478,7 @@ def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath |
     scores = []
     for train, test in train_test(np.asarray(rows.fold)):
         path, _ = solver(rows.take(train))
-        scores.append((test, LINKS[loss](rows.scores[test] @ path.weights.T + path.intercept)))
+        scores.append((test, LOSSES[loss].link(rows.scores[test] @ path.weights.T + path.intercept)))
     result = np.empty((len(rows), scores[0][1].shape[1]))
     for test, of_fold in scores:
         result[test] = of_fold

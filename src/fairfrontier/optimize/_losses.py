@@ -1,7 +1,10 @@
-"""Losses without a closed form: the constrained problem, Newton's method for the logistic loss, QPs for the others."""
+"""The losses: a table of all of them, and solvers for those without a closed form.
+
+Newton's method solves the constrained problem of the logistic loss, quadratic programs those of the others.
+"""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -10,15 +13,91 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 from scipy.optimize import brentq, nnls
-from scipy.special import expit
+from scipy.special import expit, logit
 
+from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError, InfeasibleError
-from fairfrontier.optimize._ridge_path import FairPath, least_distance
+from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError, InfeasibleError, InvalidInputError
+from fairfrontier.optimize._ridge_path import LARGEST, FairPath, least_distance
 
 # Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
 _ARMIJO = 1e-4
+
+
+def _identity(eta: FloatArray) -> FloatArray:
+    return eta
+
+
+def _half_margin(eta: FloatArray) -> FloatArray:
+    """Return a margin as a score: 0 is one half, 1 and −1 are 1 and 0."""
+    return np.asarray((1.0 + eta) / 2.0)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What the stack must know of a loss beside its solver.
+
+    Attributes
+    ----------
+    targets : tuple of bool
+        Whether it takes classes (False) and numbers (True).
+    link : callable
+        From the linear predictor to the score.
+    threshold : callable
+        From the threshold of the score to that of the linear predictor.
+    constant : callable
+        From a constant decision, 0 or 1, to a linear predictor that makes it.
+    parameter : float or None
+        The default of its parameter; None: it has none.
+    """
+
+    targets: tuple[bool, ...]
+    link: Callable[[FloatArray], FloatArray]
+    threshold: Callable[[float], float]
+    constant: Callable[[float], float] = float
+    parameter: float | None = None
+
+
+# Every loss. "squared" has a closed form (`_ridge_path`), the others a solver in this module.
+LOSSES = {
+    "squared": Loss((False, True), _identity, float),
+    "log": Loss((False,), expit, lambda cut: float(logit(cut)), lambda decision: 20.0 * (2.0 * decision - 1.0)),
+    "hinge": Loss((False,), _half_margin, lambda cut: 2.0 * cut - 1.0, lambda decision: 2.0 * decision - 1.0),
+    # The parameter: standard deviations of the target, and the median.
+    "huber": Loss((True,), _identity, float, parameter=1.0),
+    "quantile": Loss((True,), _identity, float, parameter=0.5),
+}
+
+
+def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
+    """Return the name of a loss and, if it has one, its parameter.
+
+    Parameters
+    ----------
+    loss : str or (str, float)
+        The stack's parameter.
+    regression : bool
+        Whether the target is a number.
+
+    Examples
+    --------
+    >>> named_loss("huber", regression=True), named_loss(("quantile", 0.9), regression=True)
+    (('huber', 1.0), ('quantile', 0.9))
+    """
+    name, parameter = loss if isinstance(loss, tuple | list) and len(loss) == 2 else (loss, None)
+    known = [key for key, one in LOSSES.items() if regression in one.targets]
+    validate.one_of(name, known, parameter="loss")
+    usual = LOSSES[name].parameter
+    if usual is None:
+        if parameter is not None:
+            raise InvalidInputError(f"loss={name!r} has no parameter; got {loss!r}")
+        return name, None
+    if parameter is None:
+        return name, usual
+    high = 1.0 if name == "quantile" else LARGEST
+    options: dict[str, Any] = {"parameter": f"the parameter of loss={name!r}", "low": 0.0, "high": high}
+    return name, validate.number(parameter, strict=True, **options)
 
 
 @dataclass(frozen=True, eq=False)

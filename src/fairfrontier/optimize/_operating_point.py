@@ -1,34 +1,20 @@
 """Operating points: which stack of a fitted path decides. Moving along the path needs no other fit."""
 
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import logit
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.optimize._fitting import FittedPath
+from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._mixture import Key, TwoStacks
 from fairfrontier.optimize._ridge_path import TAU_ADVICE
 from fairfrontier.optimize._tuning import interpolate
 from fairfrontier.quantify._weights import as_weight
-
-# From the threshold of a score to that of the linear predictor, for each loss.
-_PREDICTOR_THRESHOLD: dict[str, Callable[[float], float]] = {
-    "squared": float,
-    "log": lambda threshold: float(logit(threshold)),
-    "hinge": lambda threshold: 2.0 * threshold - 1.0,
-}
-
-
-def predictor_threshold(loss: str, threshold: float) -> float:
-    """Return the number above which the linear predictor of a loss means decision 1."""
-    return _PREDICTOR_THRESHOLD[loss](float(threshold))
-
 
 # A rate that differs by less has not moved.
 _MOVED = 5e-4
@@ -184,7 +170,7 @@ class StackPath:
     @property
     def predictor_threshold(self) -> float:
         """The number above which the linear predictor means decision 1."""
-        return predictor_threshold(self.loss, self.threshold)
+        return LOSSES[self.loss].threshold(self.threshold)
 
     def initial(self, weight: Any) -> OperatingPoint:
         """Return the point of `tau` or, without one, that which alone with the constant has the largest FAUC."""
@@ -263,7 +249,7 @@ class StackPath:
         if self.regression and self.fitted.solution is not None:
             return float(self.fitted.solution.mean_y)
         flat = float(self.fitted.points.rates[-1, 0])
-        return {"squared": flat, "log": 20.0 * (2.0 * flat - 1.0), "hinge": 2.0 * flat - 1.0}[self.loss]
+        return LOSSES[self.loss].constant(flat)
 
     def at_places(self, first: float, second: float, share: float, secret: bytes | None) -> OperatingPoint:
         """Return the point at a place of the path, or a mixture of two that has the first with probability `share`."""

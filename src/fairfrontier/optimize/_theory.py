@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
-from fairfrontier.optimize._operating_point import predictor_threshold
+from fairfrontier.optimize._losses import LOSSES
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def score_decision_diagnostics(
     _check_classifier(model)
     rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
     scores = rows.scores @ model.path_.weights.T + model.path_.intercept
-    threshold = predictor_threshold(model.loss, model.threshold)
+    threshold = LOSSES[model.loss].threshold(model.threshold)
     first, second = (contrasts.membership[s][codes] for s in contrasts.sets.pairs()[0])
     of_first, of_second = scores[first], scores[second]
     bend = curvature or (lambda x: -(x - threshold) * norm.pdf(x, threshold, bandwidth) / bandwidth**2)

@@ -51,6 +51,8 @@ class Survey:
         The smallest and the largest finite value of each column of scores.
     no_score : ndarray of shape (k,)
         The first row in which a column has no finite value; very large: there is none.
+    n_no_score : ndarray of shape (k,)
+        In how many rows it has none.
     only_01 : ndarray of shape (k,)
         Whether a column has no other values than 0 and 1.
     ones : dict of str to ndarray of shape (k,)
@@ -65,6 +67,7 @@ class Survey:
     low: FloatArray
     high: FloatArray
     no_score: NDArray[np.int64]
+    n_no_score: NDArray[np.int64]
     only_01: NDArray[np.bool_]
     ones: dict[str, FloatArray]
 
@@ -79,6 +82,7 @@ class Survey:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
             np.minimum(self.no_score, other.no_score),
+            self.n_no_score + other.n_no_score,
             self.only_01 & other.only_01,
             _added(self.ones, other.ones),
         )
@@ -177,18 +181,19 @@ def _counted(
 
 def _ranges(
     rows: Rows, labels: list[str], of_label: IntArray, ones: dict[str, FloatArray]
-) -> tuple[FloatArray, FloatArray, NDArray[np.int64], NDArray[np.bool_]]:
-    """Return the range of each column of scores, its first row without one, and whether it is all 0 and 1."""
+) -> tuple[FloatArray, FloatArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    """Return range, first row without a score, number of these rows, and whether it is 0 and 1, of each column."""
     n_rows, n_models = rows.scores.shape
     low, high = np.empty(n_models), np.empty(n_models)
     no_score, only_01 = np.full(n_models, NO_ROW), np.zeros(n_models, dtype=bool)
+    n_no_score = np.zeros(n_models, dtype=np.int64)
     width = max(1, _BLOCK // n_rows)
     for start in range(0, n_models, width):
         part = slice(start, start + width)
         low[part], high[part] = rows.scores[:, part].min(axis=0), rows.scores[:, part].max(axis=0)
     for j in np.flatnonzero(~(np.isfinite(low) & np.isfinite(high))):
         finite = np.isfinite(rows.scores[:, j])
-        no_score[j] = rows.row[int(np.argmin(finite))]
+        no_score[j], n_no_score[j] = rows.row[int(np.argmin(finite))], np.count_nonzero(~finite)
         known = rows.scores[finite, j]
         low[j], high[j] = (known.min(), known.max()) if len(known) else (np.inf, -np.inf)
     for j in np.flatnonzero(np.isin(low, (0.0, 1.0)) & np.isin(high, (0.0, 1.0)) & (no_score == NO_ROW)):
@@ -198,7 +203,7 @@ def _ranges(
             counted = ones[label].copy()
             counted[j] = np.count_nonzero(is_one & (of_label == code))
             ones[label] = counted
-    return low, high, no_score, only_01
+    return low, high, no_score, n_no_score, only_01
 
 
 @dataclass(frozen=True)

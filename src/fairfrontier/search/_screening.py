@@ -22,6 +22,8 @@ COPY_AUC = 0.995
 # Rows that are looked at to judge a column, and all features together.
 _ROWS, PROXY_ROWS = 10_000, 20_000
 _BINS = 64
+# Text that looks like a number, perhaps with a unit; where most values do, a word is said about it.
+_NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|nr|number)($|[_\W\d])|_id$", re.I)
 
 
@@ -120,6 +122,9 @@ def screen(
             reason = f"predicts the label very well alone (AUC {label_auc:.3f}): is it known before the outcome?"
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
             reason = f"{n_distinct:,} categories: the rare ones are taken together"
+            like = next((value for value in values.tolist() if value is not None and _NUMBER_LIKE.fullmatch(value)), "")
+            if np.mean([bool(_NUMBER_LIKE.fullmatch(value)) for value in values[some].tolist() if value]) > _MOSTLY:
+                reason = f"read as {n_distinct:,} categories; if {like[:20]!r} is a number, write it like 1234.5"
         reports.append(ColumnReport(name, kind_of(values), used, reason, n_missing, n_distinct, label_auc, group_auc))
     if not any(report.used for report in reports):
         reasons = "; ".join(f"{report.name!r}: {report.reason}" for report in reports[:5])

@@ -15,6 +15,8 @@ from fairfrontier.exceptions import InvalidInputError
 
 NUMBER, CATEGORY, DATE = "number", "category", "date"
 # A date or a time of day of ISO 8601, as files write it.
+# A number as people write it; a leading zero is a sign of a code.
+_AMOUNT = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
 # Text that stands for nothing.
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -84,6 +86,12 @@ def as_kind(values: NDArray[Any], kind: str, *, name: str) -> NDArray[Any]:
         return values
     if kind == CATEGORY:
         return _texts(values)
+    known = ~missing_in(values)
+    amounts = _amounts([str(value) for value in values[known].tolist()]) if kind == NUMBER else None
+    if amounts is not None:
+        numbers = np.full(len(values), np.nan)
+        numbers[known] = amounts
+        return numbers
     found = np.flatnonzero(~missing_in(values))[0]
     raise InvalidInputError(
         f"column {name!r} must hold {kind}s, as when the model was fitted; got {str(values[found])[:40]!r} in row "
@@ -128,6 +136,14 @@ def _typed(values: NDArray[Any]) -> NDArray[Any]:
         numbers[~missing] = np.array(known, dtype=np.float64)
         return np.where(np.isfinite(numbers), numbers, np.nan)
     texts = [str(value) for value in known]
+    # Whole numbers that are written as text may be codes; points, commas and words for nothing are signs of amounts.
+    words = any(isinstance(value, str) and value.strip() for value in values[missing].tolist())
+    if words or any("." in text or "," in text for text in texts):
+        amounts = _amounts(texts)
+        if amounts is not None:
+            numbers = np.full(len(values), np.nan)
+            numbers[~missing] = amounts
+            return numbers
     if texts and all(_DATE_TEXT.fullmatch(text) for text in texts):
         try:
             dates = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
@@ -138,6 +154,13 @@ def _typed(values: NDArray[Any]) -> NDArray[Any]:
     result = np.full(len(values), None, dtype=object)
     result[~missing] = texts
     return result
+
+
+def _amounts(texts: list[str]) -> FloatArray | None:
+    """Return numbers that are written as text, with or without commas between thousands; None: some are none."""
+    if not texts or not all(_AMOUNT.fullmatch(text.strip()) for text in texts):
+        return None
+    return np.array([float(text.strip().replace(",", "")) for text in texts])
 
 
 def _texts(values: NDArray[Any]) -> NDArray[Any]:

@@ -294,5 +294,7 @@ def examine(
     before = compare(calibrate, pair)
     chosen = primary(before, margin, level, n_rows) if required is None else required
     order = sequence(before, margin, level, n_rows, chosen)
+    if required is not None:  # the verdict of the search is about it alone
+        order = np.append(required, order[order != required])
     found = compare(report, pair)
     return Tested(pair, chosen, order, found, verdicts(found, order, margin, level))
