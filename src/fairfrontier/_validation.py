@@ -6,6 +6,7 @@ it then trusts its arrays.
 
 import difflib
 import operator
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -457,14 +458,17 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
     """Raise if an attribute has one group only, or is a number and no set of groups."""
-    # A few whole numbers are often codes of groups; hundreds of them are ages or amounts.
     numbers = (int, float, np.integer, np.floating)
     if len(groups) > _MOST_NUMBERS and all(isinstance(group, numbers) for group in groups):
-        raise GroupError(
+        advice = (
             f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
             "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "
             "covariance with the decisions, or make it text if they are groups after all"
         )
+        if any(isinstance(group, float) and not group.is_integer() for group in groups):
+            raise GroupError(advice)
+        # Whole numbers may be codes of groups.
+        warnings.warn(advice, UserWarning, stacklevel=2)
     if len(groups) < 2:
         shown = repr(groups[0]) if groups else "no row at all"
         raise GroupError(
