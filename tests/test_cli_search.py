@@ -174,7 +174,7 @@ def test_a_data_set_with_one_model_and_a_printed_dossier(tmp_path, capsys):
         assert (tmp_path / "c" / "dossier.pdf").read_bytes().startswith(b"%PDF-")
     plan = json.loads((tmp_path / "c" / "plan.json").read_text())
     assert plan["settings"]["cross_fit"] is False
-    assert sum(plan["rows"].values()) == sum(plan["groups"]["race"].values())
+    assert sum(plan["rows"].values()) == sum(plan["groups"]["gender"].values())
     summary = json.loads((tmp_path / "c" / "summary.json").read_text())
     assert summary["verdict"] in ("alternative", "none", "cannot tell")
     assert summary["baseline_name"].startswith("stack ")
