@@ -9,6 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import fairfrontier as ff
+from fairfrontier.identify._label_placement import Name, emptiest_corner, write_names
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend must be chosen first
@@ -90,6 +91,14 @@ class TestMaking:
         assert display.points["models"].accuracy[0] == pytest.approx(1.0)
         display.plot()
 
+    def test_a_classifier_against_numbers_is_measured_by_its_probabilities(self):
+        fitted = [("logistic", LogisticRegression().fit(X, Y))]
+        options = {"sensitive_features": SEX, "accuracy": "exp_mse", "fairness": "mean_difference"}
+        for method, scores in (("auto", fitted[0][1].predict_proba(X)[:, 1]), ("predict", fitted[0][1].predict(X))):
+            display = ff.TAFDisplay.from_estimators(fitted, X, Y + 0.0, response_method=method, **options)
+            expected = ff.tradeoff_points(Y + 0.0, scores, **options)
+            np.testing.assert_allclose(display.points["models"].accuracy, expected.accuracy)
+
     def test_scores_by_family_or_by_function(self, display):
         values = {family: ff.fauc(curve) for family, curve in display.curves.items()}
         assert display.scores == values
@@ -156,6 +165,13 @@ class TestDrawing:
         assert ax.get_ylabel() == "Accuracy"
         assert ax.get_title(loc="left") == r"Loans in \$"
 
+    def test_the_left_end_is_a_twentieth_below_the_curves_and_nearly_all_models(self, display):
+        left = display.plot().ax_.get_xlim()[0]
+        ends = [curve.fairness[0] for curve in display.curves.values()]
+        ends += [np.quantile(points.fairness, 0.02) for points in display.points.values()]
+        assert left == pytest.approx(round(20 * left) / 20)
+        assert 0.02 <= min(ends) - left < 0.07
+
     def test_everything_on_the_curves_is_inside_the_axes(self, display):
         ax = display.plot().ax_
         for curve in display.curves.values():
@@ -189,6 +205,29 @@ class TestNames:
         for i, a in enumerate(boxes):
             for b in boxes[:i]:
                 assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+
+    def test_a_lone_name_is_next_to_its_point(self):
+        _, ax = plt.subplots()
+        write_names(ax, [Name("one", 0.5, 0.5, "black")], [])
+        assert ax.texts[0].get_position() == pytest.approx((3.5, 3.5))
+
+    @pytest.mark.parametrize("corner", ["lower left", "upper right", "lower right", "upper left"])
+    def test_the_legend_is_where_the_fewest_points_are(self, corner):
+        _, ax = plt.subplots()
+        ax.set(xlim=(2.0, 6.0), ylim=(-1.0, 1.0))
+        places = {
+            "lower left": (2.4, -0.8),
+            "upper right": (5.6, 0.8),
+            "lower right": (5.6, -0.8),
+            "upper left": (2.4, 0.8),
+        }
+        others = np.array([places[one] for one in places if one != corner])
+        assert emptiest_corner(ax, [others], 0.3, 0.3) == corner
+        # The last array counts more than all others.
+        assert emptiest_corner(ax, [np.array([places[corner]] * 50), others], 0.3, 0.3) == corner
+        assert emptiest_corner(ax, [others, np.array([places[corner]])], 0.3, 0.3) != corner
+        # A box that is not as large does not cover them.
+        assert emptiest_corner(ax, [others], 0.05, 0.05) == "lower left"
 
     def test_without_the_option_there_are_none(self, display):
         assert not self.boxes(display.plot())

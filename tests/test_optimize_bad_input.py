@@ -119,7 +119,10 @@ class TestRegression:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"loss": "log"}, "loss must be 'squared' for regression; got 'log'"),
+            ({"loss": "log"}, "loss must be one of 'huber', 'quantile', 'squared'; got 'log'"),
+            ({"loss": ("squared", 2.0)}, "loss='squared' has no parameter"),
+            ({"loss": ("quantile", 1.0)}, "the parameter of loss='quantile' must be"),
+            ({"loss": ("huber", -1.0)}, "the parameter of loss='huber' must be"),
             ({"fairness": "equal_opportunity"}, "fairness='equal_opportunity' conditions on a two-class label"),
         ],
     )
@@ -134,3 +137,16 @@ class TestRegression:
             FairStacksRegressor().fit(H, [np.nan, *H[1:, 0]], sensitive_features=SEX)
         with pytest.raises(InvalidInputError, match="accuracy='r2' is undefined: y_true has one value only"):
             FairStacksRegressor().fit(H, np.full(N, 0.3), sensitive_features=SEX)
+
+
+def test_features_in_place_of_predictions_get_a_word():
+    rng = np.random.default_rng(0)
+    X, sex = rng.normal(40.0, 10.0, (60, 2)), np.arange(60) % 2
+    y = np.arange(60) // 2 % 2
+    with pytest.warns(UserWarning, match="2 of 2 lie mostly outside.*'model_0' goes from.*give estimators to fit"):
+        FairStacksClassifier(alpha=1.0).fit(X, y, sensitive_features=sex)
+    with pytest.warns(UserWarning, match="'age' goes from"):
+        FairStacksClassifier(alpha=1.0).fit({"p": rng.random(60), "age": X[:, 0]}, y, sensitive_features=sex)
+    # Scores with some noise, and margins that have names, are predictions.
+    FairStacksClassifier(alpha=1.0).fit(rng.normal(0.5, 0.5, (60, 2)), y, sensitive_features=sex)
+    FairStacksClassifier(["svm", "lr"], cv="precomputed", alpha=1.0).fit(X, y, sensitive_features=sex)

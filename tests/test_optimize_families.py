@@ -3,9 +3,11 @@
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     BaggingClassifier,
     ExtraTreesClassifier,
@@ -268,3 +270,37 @@ class TestFitting:
         fitted([LOGISTIC, ("tree", DecisionTreeClassifier(max_depth=2))], rows, memory=str(tmp_path))
         # Six fits of the new tree, none of the old model.
         assert len(list(tmp_path.rglob("output.pkl"))) == n_files + 6
+
+
+class TestPassthrough:
+    def test_features_are_a_family_beside_the_models(self, rows, tmp_path):
+        X, y, sex = rows
+        table = pd.DataFrame(X, columns=list("abcd")).assign(job=np.where(X[:, 2] > 0, "x", "z"))
+        prepared = make_pipeline(make_column_transformer(("passthrough", ["a", "b"])), LogisticRegression())
+        model = fitted([("lr", prepared)], (table, y, sex), passthrough=True)
+        assert model.names_ == ("lr", *(f"features/{name}" for name in ("a", "b", "c", "d", "job=x", "job=z")))
+        values = np.column_stack([X, X[:, 2] > 0, X[:, 2] <= 0]).astype(float)
+        score = dict(model.estimators_)["lr"].predict_proba(table)[:, 1]
+        H = np.column_stack([score, 0.2 * StandardScaler().fit_transform(values)])
+        np.testing.assert_allclose(model.predict_path(table), H @ model.path_.weights.T + model.path_.intercept)
+        np.testing.assert_allclose(model.decision_function(table) + 0.5, H @ model.weights_ + model.intercept_)
+        ff.save(model, tmp_path / "stack.skops")
+        np.testing.assert_array_equal(ff.load(tmp_path / "stack.skops").predict(table), model.predict(table))
+        assert clone(model).get_params()["passthrough"] is True
+
+    def test_they_do_not_move_with_the_units_of_a_target(self, rows):
+        X, _, sex = rows
+        y = X[:, 0] + X[:, 3] + np.random.default_rng(0).normal(size=len(X))
+        options = {"passthrough": True, "group_models": None, "random_state": 0}
+        one, other = (
+            FairStacksRegressor([("lr", LinearRegression())], **options).fit(X, target, sensitive_features=sex)
+            for target in (y, 1000.0 * y + 5.0)
+        )
+        np.testing.assert_allclose(other.predict(X), 1000.0 * one.predict(X) + 5.0, rtol=1e-8, atol=1e-6)
+
+    def test_fitted_models_take_them_and_predictions_have_none(self, rows):
+        X, y, sex = rows
+        model = fitted([("lr", LogisticRegression().fit(X, y))], rows, cv="prefit", passthrough=True)
+        assert model.names_ == ("lr", "features/x0", "features/x1", "features/x2", "features/x3")
+        with pytest.raises(InvalidInputError, match="passthrough must be False with precomputed"):
+            FairStacksClassifier(passthrough=True).fit(X, y, sensitive_features=sex)

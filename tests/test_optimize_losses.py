@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairStacksClassifier
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
-from fairfrontier.optimize._losses import HingeSolver, LogisticSolver
+from fairfrontier.optimize._losses import LogisticSolver, ProgramSolver
 
 from .stacking import Stacking
 
@@ -56,7 +56,7 @@ def solve(data, loss, alpha, scale, shares):
         solver = LogisticSolver(problem)
         start = solver.unconstrained()
         return solver.path(np.outer(shares, problem.bias(start.beta)), start)
-    hinge = HingeSolver(problem)
+    hinge = ProgramSolver(problem)
     return hinge.path(np.outer(shares, problem.bias(hinge.unconstrained())))
 
 
@@ -99,7 +99,7 @@ def test_the_box_of_equation_3_is_the_solvers(loss, options):
         start = solver.unconstrained()
         largest, within = np.abs(problem.bias(start.beta)).max(), lambda tau: solver.within(tau, start)
     else:
-        solver = HingeSolver(problem)
+        solver = ProgramSolver(problem)
         largest, within = np.abs(problem.bias(solver.unconstrained())).max(), solver.within
     for share in (0.0, 0.1, 0.5, 0.9, 2.0):
         path = within(share * largest)
@@ -171,7 +171,7 @@ def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
 
 
 def test_a_stopped_interior_point_method_warns_too():
-    solver = HingeSolver(rows(7).constrained(1.0, np.ones(4)), max_iterations=3)
+    solver = ProgramSolver(rows(7).constrained(1.0, np.ones(4)), max_iterations=3)
     message = r"loss='hinge' stopped with a KKT residual of .*, above the tolerance 1e-06, after 3 iterations"
     with pytest.warns(ConvergenceWarning, match=message):
         solver.path(np.zeros((1, 1)))

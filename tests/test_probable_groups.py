@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 import fairfrontier as ff
@@ -162,6 +163,12 @@ class TestNumbers:
         income = np.random.default_rng(0).random(500)
         with pytest.raises(GroupError, match="from_numbers"):
             ff.tradeoff_points(y, scores, sensitive_features=income)
+        # Whole numbers too: 400 of them would be 79,800 pairs of groups.
+        with pytest.raises(GroupError, match=r"has 400 different numbers.*from_numbers"):
+            ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 400)
+        with pytest.raises(GroupError, match="different numbers"):
+            ff.FairStacksClassifier().fit(scores, y, sensitive_features=np.arange(500) % 400)
+        assert len(ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 100).names) == 5
         points = ff.tradeoff_points(y, scores, sensitive_features=(10 * income).astype(int).astype(str))
         assert points.bias.shape[1] == 45
 
@@ -220,6 +227,59 @@ class TestStacks:
         level = points.accuracy[0] - 0.03
         best = {name: curve.fairness[curve.accuracy >= level].max() for name, curve in fitted.items()}
         assert best["probable"] - start > 0.5 * (best["known"] - start) > 0.02
+
+    @pytest.mark.parametrize("loss", ["squared", "log"])
+    def test_the_score_bias_is_that_of_the_restored_means(self, loss):
+        rng = np.random.default_rng(3)
+        n = 400
+        y, p = rng.integers(0, 2, n), rng.beta(1.0, 2.0, n)
+        H = np.clip(0.4 * y[:, None] + 0.3 * p[:, None] + rng.normal(0.2, 0.2, (n, 3)), 0, 1)
+        groups = ff.ProbableGroups(np.column_stack([1 - p, p]))
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0, tau=0.01, loss=loss)
+        model.fit(H, y, sensitive_features=groups)
+        # With two groups the difference of the restored means is a slope: that of the scores on the probability.
+        slope = np.cov(H.T, p, ddof=0)[:3, 3] / p.var()
+        assert abs(model.weights_ @ slope) == pytest.approx(0.01, abs=1e-9)
+        free = model.at(target=model.path_.target[0]).weights_ if loss == "log" else None
+        if free is None:
+            design = np.column_stack([H - H.mean(axis=0), np.ones(n)])
+            expected = np.linalg.solve(design.T @ design + 0.5 * np.diag([1.0, 1.0, 1.0, 0.0]), design.T @ y)[:3]
+            free = model.at(target=model.path_.target[0]).weights_
+            np.testing.assert_allclose(free, expected, atol=1e-9)
+        assert abs(free @ slope) == pytest.approx(abs(model.path_.target[0]))
+
+    def test_a_stack_is_told_of_the_whole_difference(self):
+        kept = []
+        for seed in range(4):
+            rng = np.random.default_rng(seed)
+            n = 8000
+            sex = (rng.random(n) < 0.4).astype(int)
+            X = np.column_stack([rng.normal(1.2 * sex), rng.normal(size=(n, 3))])
+            y = (X.sum(axis=1) + rng.normal(size=n) > 1).astype(int)
+            apart = np.sqrt(2.0) * norm.ppf(0.7)
+            signal = rng.normal(apart * sex)
+            odds = 0.4 / 0.6 * np.exp(apart * signal - apart**2 / 2)
+            p = odds / (1 + odds)
+            train, test = slice(0, 5000), slice(5000, None)
+            gains = []
+            for given in (sex[train], ff.ProbableGroups(np.column_stack([1 - p, p])[train])):
+                model = ff.FairStacksClassifier([("lr", LogisticRegression())], cv=3, random_state=0)
+                model.fit(X[train], y[train], sensitive_features=given)
+                options = {"sensitive_features": sex[test], "include_constant": False}
+                free, fair = (
+                    ff.tradeoff_points(y[test], one.predict(X[test]), **options)
+                    for one in (model.at(target=model.path_.target[0]), model.select(0.97))
+                )
+                gains.append(fair.fairness[0] - free.fairness[0])
+            kept.append(gains[1] / gains[0])
+        assert np.mean(kept) > 0.7
+
+    def test_degrees_below_zero_are_no_costs(self):
+        p = np.linspace(0.1, 0.9, 60)
+        groups = ff.ProbableGroups(np.column_stack([1 - p, p]), independent_given="group")
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0, loss="hinge")
+        with pytest.raises(InvalidInputError, match="takes no degrees below 0"):
+            model.fit(np.column_stack([p, p**2]), np.arange(60) % 2, sensitive_features=groups)
 
     def test_promises_need_groups_that_are_known(self):
         rng = np.random.default_rng(0)

@@ -218,6 +218,8 @@ def test_every_fairness_measure_has_its_explanation():
         base = evaluate(y, scores, sensitive_features=sex, fairness=measure)
         text = render_html(summarise(base, Settings(source="x", fairness=measure)))
         pages.add(re.search(r"<em>Fairness</em>.*?</p>", text, re.S).group())
+        # A ratio is no average over random choices between models: no line between two of them is offered.
+        assert ('value="hull"' in text) == ("<em>Hull</em>" in text) == ("ratio" not in measure)
     assert len(pages) == 7
 
 

@@ -181,6 +181,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = [_learn(values) for values in _columns_of(X)]
         return self
 
+    def names(self, X: Any) -> list[str]:
+        """Return the names of the columns that `transform` gives, from those of X."""
+        if issparse(X):
+            return [f"x{j}" for j in self.kept_.tolist()]
+        own = frame_columns(X, parameter="X")[1] if is_frame(X) else [f"x{j}" for j in range(len(self.columns_))]
+        names: list[str] = []
+        for name, learned in zip(own, self.columns_, strict=True):
+            names += [f"{name}={category}" for category in learned] if isinstance(learned, list) else [str(name)]
+        return names
+
     def transform(self, X: Any) -> FloatArray:
         """Return X as a matrix of finite numbers, shape (n, q)."""
         check_is_fitted(self)

@@ -32,11 +32,13 @@ class ProbableGroups:
         Names of the groups; None: those of the dataframe's columns, or 0, 1, …
     name : str
         Name of the attribute.
-    independent_given : {"probabilities", "group"}
+    independent_given : {"probabilities", "group"} or None
         What the data cannot tell and must be assumed. "probabilities": among rows with the same probabilities decisions
         do not depend on the group; each row then counts in each group by its probability (the weighted estimator).
         "group": inside a group decisions do not depend on the probabilities, as where they come from a surname that no
-        model has seen; the differences that the weighted estimator dilutes are then restored.
+        model has seen; the differences that the weighted estimator dilutes are then restored. None: the weighted
+        estimator for what is measured; a stack, for which a difference that is understated is one that stays, assumes
+        "group" where the probabilities tell enough. Without any difference both agree.
 
     Notes
     -----
@@ -64,7 +66,7 @@ class ProbableGroups:
         *,
         groups: Sequence[Any] | None = None,
         name: str = "group",
-        independent_given: str = "probabilities",
+        independent_given: str | None = None,
     ) -> None:
         if is_frame(probabilities):
             columns, names = frame_columns(probabilities, parameter="probabilities")
@@ -93,9 +95,9 @@ class ProbableGroups:
                 f"groups must name the {matrix.shape[1]} columns, each once; got {list(self.groups)}"
             )
         self.name = str(name)
-        self.independent_given = validate.one_of(
-            independent_given, ("probabilities", "group"), parameter="independent_given"
-        )
+        if independent_given is not None:
+            validate.one_of(independent_given, ("probabilities", "group"), parameter="independent_given")
+        self.independent_given = independent_given
 
     @classmethod
     def from_numbers(cls, values: Any, *, name: str = "attribute", sample_weight: Any = None) -> "ProbableGroups":
@@ -187,16 +189,39 @@ class ProbableGroups:
     def degrees(self) -> FloatArray:
         """Return the degree to which each row counts in each group, shape (n, g); rows sum to 1."""
         p: FloatArray = self.probabilities
-        if self.independent_given == "probabilities":
+        if self.independent_given != "group":
             return p
-        share = p.mean(axis=0)
-        mixed = p.T @ p / len(p) / share[:, None]
+        mixed, share = self._mixed_rates(), p.mean(axis=0)
         if np.linalg.cond(mixed) > _NO_INFORMATION:
             raise GroupError(
                 f"probabilities of {self.name!r} tell too little of the groups to assume independent_given='group'; "
                 "they are nearly the same for every row: use 'probabilities', or fairness_bounds"
             )
         return np.asarray(p / share @ np.linalg.inv(mixed).T * share)
+
+    def _mixed_rates(self) -> FloatArray:
+        """Return M (g, g), by which the weighted rates are mixtures of the true ones, given the group."""
+        p: FloatArray = self.probabilities
+        share = np.maximum(p.mean(axis=0), np.finfo(np.float64).tiny)
+        return np.asarray(p.T @ p / len(p) / share[:, None])
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether every row is in one of the groups that are compared, with some probability."""
+        return len(self.compared) == len(self.groups)
+
+    def assuming(self, independent_given: str) -> "ProbableGroups":
+        """Return the same probabilities under an assumption."""
+        names: dict[str, Any] = {"groups": self.groups, "name": self.name}
+        return ProbableGroups(self.probabilities, independent_given=independent_given, **names)
+
+    def for_stack(self) -> "ProbableGroups":
+        """Return the groups as a stack takes them: where nothing was assumed, differences are not understated."""
+        if self.independent_given is not None or not self.is_partition:
+            return self
+        if np.linalg.cond(self._mixed_rates()) > _NO_INFORMATION:
+            return self
+        return self.assuming("group")
 
     def likely(self) -> NDArray[Any]:
         """Return the most probable group of each row, shape (n,): for the threshold estimator."""

@@ -66,7 +66,7 @@ __all__ = [
 _SHOWN_OPTIONS = 12
 # Largest sum of weights, and the reciprocal of the smallest: squares of both are still numbers.
 _LARGEST_WEIGHT = 1e100
-# An attribute with fractions and more different values than this is a number, and no set of groups.
+# An attribute of more different numbers than this is a number, and no set of groups.
 _MOST_NUMBERS = 200
 
 
@@ -457,8 +457,9 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
     """Raise if an attribute has one group only, or is a number and no set of groups."""
-    # Whole numbers are often codes of groups.
-    if len(groups) > _MOST_NUMBERS and any(isinstance(group, float) and not group.is_integer() for group in groups):
+    # A few whole numbers are often codes of groups; hundreds of them are ages or amounts.
+    numbers = (int, float, np.integer, np.floating)
+    if len(groups) > _MOST_NUMBERS and all(isinstance(group, numbers) for group in groups):
         raise GroupError(
             f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
             "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "

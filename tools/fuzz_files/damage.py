@@ -109,6 +109,8 @@ def odd_types(content: bytes, rng: np.random.Generator) -> bytes:
         table = pq.read_table(io.BytesIO(content))
     except (pa.ArrowException, OSError):  # damaged before
         return content
+    if table.num_columns == 0:
+        return content
     at, n = int(rng.integers(table.num_columns)), table.num_rows
     numbers = rng.integers(0, 2, n)
     odd = (
@@ -198,7 +200,10 @@ def edit_schema(content: bytes, rng: np.random.Generator) -> bytes:
     elif kind == 1:
         return _packed(entries, bomb())
     else:
-        schema = json.loads(entries["schema.json"])
+        try:
+            schema = json.loads(entries["schema.json"])
+        except (ValueError, RecursionError):  # damaged before
+            return content
         _change(schema, rng, kind)
         entries["schema.json"] = json.dumps(schema).encode()
     return _packed(entries)

@@ -345,14 +345,12 @@ def search(
         PDF,
         SEARCH_OUTPUTS,
         check_achievable,
-        dataset_table,
         parse_duration,
-        read_search,
         run_search,
+        search_table,
         start_anew,
         step_bar,
     )
-    from fairfrontier.exceptions import InvalidInputError
     from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
 
@@ -362,25 +360,17 @@ def search(
     if achievable:
         check_achievable(fairness)
     seconds, chosen_seed = parse_duration(time), check_seed(seed)
-    if (file is None) == (dataset is None):
-        raise InvalidInputError("give one of FILE and --dataset: the table to search")
-    if dataset is not None:
-        if label is not None or baseline is not None:
-            raise InvalidInputError("--label and --baseline name columns of FILE; a data set has its own label")
-        table = dataset_table(dataset, sensitive or ())
-    elif file is None or label is None or not sensitive:
-        raise InvalidInputError("--label and --sensitive must name columns of FILE")
-    else:
-        table = read_search(
-            file,
-            label=label,
-            sensitive=sensitive,
-            baseline=baseline,
-            positive=positive,
-            missing=missing,
-            delimiter=parse_delimiter(delimiter),
-            encoding=encoding,
-        )
+    table = search_table(
+        file,
+        dataset,
+        label=label,
+        sensitive=sensitive or (),
+        baseline=baseline,
+        positive=positive,
+        missing=missing,
+        delimiter=parse_delimiter(delimiter),
+        encoding=encoding,
+    )
     if force:
         start_anew(out)
     with step_bar() as progress:

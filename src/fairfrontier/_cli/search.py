@@ -25,7 +25,7 @@ from fairfrontier._csv import to_csv
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._formats import read_table
+from fairfrontier.chunks._formats import TableFile, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.limit import AchievableFrontier, achievable_frontier
 from fairfrontier.limit._achievable import TRACKS
@@ -96,6 +96,29 @@ def parse_duration(text: str) -> float:
     return float(found[1]) * _SECONDS[(found[2] or "s").lower()]
 
 
+def search_table(
+    file: Path | None, dataset: str | None, *, label: str | None, sensitive: Sequence[str], **columns: Any
+) -> SearchTable:
+    """Return the table of a search: that of a file, or an embedded data set.
+
+    Parameters
+    ----------
+    file, dataset : Path, str or None
+        One of them.
+    label, sensitive, **columns
+        As in `read_search`; a data set has its own label.
+    """
+    if (file is None) == (dataset is None):
+        raise InvalidInputError("give one of FILE and --dataset: the table to search")
+    if dataset is not None:
+        if label is not None or columns["baseline"] is not None:
+            raise InvalidInputError("--label and --baseline name columns of FILE; a data set has its own label")
+        return dataset_table(dataset, sensitive)
+    if file is None or label is None or not sensitive:
+        raise InvalidInputError("--label and --sensitive must name columns of FILE")
+    return read_search(file, label=label, sensitive=sensitive, **columns)
+
+
 def read_search(
     file: Path,
     *,
@@ -125,13 +148,7 @@ def read_search(
     one_of(missing, ("error", "drop"), parameter="--missing")
     table = open_file(file, delimiter=delimiter, encoding=encoding)
     check_column(table, label, option="--label")
-    bands: dict[str, tuple[float, ...]] = {}
-    for text in sensitive:
-        name, limits = (text, ()) if text in table.types else parse_bands(text)
-        check_column(table, name, option="--sensitive")
-        if limits:
-            check_numbers(table, name, option="--sensitive")
-        bands[name] = limits
+    bands = _bands(table, sensitive)
     if baseline is not None:
         check_column(table, baseline, option="--baseline")
     roles = [label, *bands, *([] if baseline is None else [baseline])]
@@ -179,6 +196,18 @@ def read_search(
         (label, *([] if baseline is None else [baseline])),
         tuple(notes),
     )
+
+
+def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float, ...]]:
+    """Return the columns of the attributes, and where each is cut into bands."""
+    bands: dict[str, tuple[float, ...]] = {}
+    for text in sensitive:
+        name, limits = (text, ()) if text in table.types else parse_bands(text)
+        check_column(table, name, option="--sensitive")
+        if limits:
+            check_numbers(table, name, option="--sensitive")
+        bands[name] = limits
+    return bands
 
 
 def _in_words(score: NDArray[Any], labels: tuple[str, str]) -> NDArray[Any]:

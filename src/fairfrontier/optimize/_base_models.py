@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import _safe_indexing as rows_of
 from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_memory, has_fit_parameter
@@ -30,6 +31,7 @@ from fairfrontier._attribute_models import (
     GROUP,
     GroupProbability,
     GroupTarget,
+    TableEncoder,
     class_probabilities,
     default_learners,
     fit_classifier,
@@ -37,12 +39,16 @@ from fairfrontier._attribute_models import (
 )
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._rows import Rows
 from fairfrontier._scores import check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._contrasts import Contrasts
+from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
 from fairfrontier.optimize._folds import train_test
 
+# The family of columns of X that enter a stack beside its models, and their standard deviation there: that of scores.
+FEATURES = "features"
+_SPREAD = 0.2
 PRECOMPUTED = "precomputed"
 PREFIT = "prefit"
 AUTO = "auto"
@@ -160,6 +166,22 @@ def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
     unknown = [name for name in names if name not in set(expected)]
     if unknown:
         raise InvalidInputError(f"X must hold the predictions of the base models alone; {unknown[0]!r} is none of them")
+
+
+def warn_of_features(matrix: NDArray[Any], names: Sequence[str]) -> None:
+    """Warn if columns that should be scores of a classifier lie mostly outside [0, 1], as features do."""
+    outside = np.mean((matrix < 0.0) | (matrix > 1.0), axis=0) > 0.5
+    if outside.any():
+        first = int(np.argmax(outside))
+        column = matrix[:, first]
+        warnings.warn(
+            f"estimators='precomputed' takes the columns of X as predictions, but {int(outside.sum())} of "
+            f"{matrix.shape[1]} lie mostly outside [0, 1]: {names[first]!r} goes from {column.min():g} to "
+            f"{column.max():g}. If these are features, give estimators to fit: [('lr', LogisticRegression())]. If they "
+            "are margins, name them: estimators=['svm', ...], cv='precomputed'",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def predict_matrix(
@@ -295,6 +317,34 @@ class FoldModels(BaseEstimator):
         if hasattr(self.models[0], "predict_proba"):
             return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
         return np.asarray(np.mean([model.predict(X) for model in self.models], axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureColumns:
+    """Columns of X as members of a stack: numbers standardised, categories as indicators; missing is the median.
+
+    Attributes
+    ----------
+    encoder : fitted transformer
+        From X to numbers.
+    names : tuple of str, length q
+        ``features/column``, or ``features/column=category``.
+    """
+
+    encoder: Any
+    names: tuple[str, ...]
+
+    def predict_matrix(self, X: Any) -> FloatArray:
+        """Return the columns, shape (n, q)."""
+        return np.asarray(self.encoder.transform(X) * _SPREAD)
+
+
+def fit_features(X: Any) -> "BaseFit":
+    """Return the columns of X as a fitted family; it knows nothing of the target, so that it needs no folds."""
+    encoder = make_pipeline(TableEncoder(), StandardScaler()).fit(X)
+    names = tuple(f"{FEATURES}/{name}" for name in encoder[0].names(X))
+    family = FeatureColumns(encoder, names)
+    return BaseFit([(FEATURES, family)], names, family.predict_matrix(X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -540,6 +590,35 @@ def fit_group_columns(
         members = [GroupProbability.from_fitted(kept, j + 1) for j in range(len(target.columns))]
         estimators += [(f"{GROUP}/{of}/{name}", member) for of, member in zip(target.columns, members, strict=True)]
     return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack(columns))
+
+
+def fit_probable_columns(X: Any, spread: Rows, folds: IntArray, options: FitOptions, fairness: str) -> BaseFit:
+    """Fit models of groups that are only probable: every row once per group, weighted by its probability.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or dataframe of shape (n, d)
+        The features.
+    spread : Rows
+        Rows (q,) of one attribute, with the probabilities as weights.
+    folds : ndarray of shape (n,)
+        The fold of each row of X.
+    options, fairness
+        As in `fit_group_columns`.
+
+    Notes
+    -----
+    Of probabilities that depend on the features through the group alone, the models' mean is affine in the probability
+    of the group given the features: the direction is the same. Models of the most probable group would hardly know of
+    a group that is seldom the more probable one.
+    """
+    cells = spread.cells(labelled=spread.y is not None)
+    contrasts = build_contrasts(fairness, cells.keys, cells.attributes)
+    weighted = replace(options, sample_weight=spread.weight)
+    of_row = (rows_of(X, spread.row), cells.codes, contrasts, folds[spread.row])
+    found = fit_group_columns(*of_row, weighted, fairness=fairness)
+    first = np.unique(spread.row, return_index=True)[1]
+    return replace(found, matrix=found.matrix[first])
 
 
 def _fit_group_fold(

@@ -78,7 +78,8 @@ class StackRows:
 
     def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
         """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
-        keyed = keyed_sums(rows, labelled=True, threshold=self.threshold, scores=scores)
+        options: dict[str, Any] = {"labelled": not self.regression, "threshold": self.threshold, "scores": scores}
+        keyed = keyed_sums(rows, y=rows.numbers() if self.regression else None, **options)
         return self._points_of_sums(keyed.in_order(self.contrasts.keys))
 
     def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:

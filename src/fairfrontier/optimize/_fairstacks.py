@@ -35,7 +35,7 @@ from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_cont
 from fairfrontier.metrics._evaluation import masks_of_chunks, sum_rows
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
-from fairfrontier.optimize._base_models import fit_group_columns, wants_group_models
+from fairfrontier.optimize._base_models import fit_group_columns, fit_probable_columns, wants_group_models
 from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
@@ -43,12 +43,14 @@ from fairfrontier.optimize._fitting import (
     InUnits,
     RidgeUnits,
     check_groups_given,
+    explained_by,
     families,
     fit_iterative,
     fit_squared,
     group_columns,
     indicator_names,
     indicators,
+    named_loss,
     ridge_scales,
     ridges,
 )
@@ -78,6 +80,7 @@ class BaseFairStacks(BaseEstimator):
     refit = True
     memory: Any = None
     verbose = 0
+    passthrough = False
     # Estimators that give a column for each of their own models, and whether labels were 0 and 1 to them.
     _expanded: tuple[str, ...] = ()
     _encoded = False
@@ -98,7 +101,7 @@ class BaseFairStacks(BaseEstimator):
         estimators: Any = base.PRECOMPUTED,
         *,
         fairness: Any = "demographic_parity",
-        loss: str = "squared",
+        loss: Any = "squared",
         path: str = "signed",
         tau: float | None = None,
         alpha: float | str = "cv",
@@ -120,6 +123,7 @@ class BaseFairStacks(BaseEstimator):
         refit: bool = True,
         memory: Any = None,
         verbose: int = 0,
+        passthrough: bool = False,
     ) -> None:
         self.estimators = estimators
         self.fairness = fairness
@@ -145,6 +149,7 @@ class BaseFairStacks(BaseEstimator):
         self.refit = refit
         self.memory = memory
         self.verbose = verbose
+        self.passthrough = passthrough
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with those of the estimators as ``name__parameter``."""
@@ -224,7 +229,7 @@ class BaseFairStacks(BaseEstimator):
         self._check_parameters()
         self._library = library_of(X, sensitive_features, y)
         # Base models and folds take the most probable group of a row, the stack its probabilities.
-        probable = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
+        probable = self._probable(sensitive_features)
         certain = sensitive_features if probable is None else {probable.name: probable.likely()}
         rows = self._fit_rows(X, y, certain, sample_weight)
         attributes = rows.sensitive
@@ -233,7 +238,7 @@ class BaseFairStacks(BaseEstimator):
             rows = rows.with_masks(row_masks(self.fairness, len(rows)))
         contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
         codes = rows.cells(labelled=not self._regression).codes
-        H, folds = self._fit_base(X, rows, codes, contrasts)
+        H, folds = self._fit_base(X, rows, codes, contrasts, probable)
         names = self.names_
         if self.attribute_aware:
             if isinstance(self.fairness, str):
@@ -245,6 +250,7 @@ class BaseFairStacks(BaseEstimator):
         rows = replace(rows, scores=H, names=names, fold=folds)
         if probable is not None:
             rows = rows.spread(probable)
+            self.group_sizes_ = self._effective_sizes(rows)
         units = self._units(whole(rows))
         rows = rows if units is None else units(rows)
         data = self._stack_rows(whole(rows), Folds() if isinstance(self.alpha, str) else None)
@@ -260,8 +266,8 @@ class BaseFairStacks(BaseEstimator):
         found = sum_rows(targets, fairness=self.fairness, **options)
         found.measure.value(found.sums, found.contrasts.label)  # R² of a target of one value is undefined, and says so
         is_model = np.arange(len(chunks.names)) < len(self.names_)
-        of_attribute = np.array([name.startswith(f"{GROUP}/") for name in chunks.names])
-        return InUnits(found.unit, is_model & ~of_attribute)
+        without_unit = np.array([name.startswith((f"{GROUP}/", f"{base.FEATURES}/")) for name in chunks.names])
+        return InUnits(found.unit, is_model & ~without_unit)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -375,10 +381,8 @@ class BaseFairStacks(BaseEstimator):
         return contrasts
 
     def _check_parameters(self) -> None:
-        validate.one_of(self.loss, LINKS, parameter="loss")
+        loss, _ = named_loss(self.loss, regression=self._regression)
         validate.one_of(self.path, ("signed", "paper"), parameter="path")
-        if self._regression and self.loss != "squared":
-            raise InvalidInputError(f"loss must be 'squared' for regression; got {self.loss!r}")
         if callable(self.fairness):
             raise InvalidInputError(
                 "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
@@ -389,7 +393,7 @@ class BaseFairStacks(BaseEstimator):
             raise InvalidInputError(f"n_points must be a whole number; got {self.n_points!r}")
         if self.tau is not None:
             validate.number(self.tau, parameter="tau", low=0.0, advice=TAU_ADVICE)
-        ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression)
+        ridges(self.alpha, self.alphas, loss=loss, regression=self._regression)
         as_weight(self.weight)
         if self.min_fairness is None and (self.confidence is not None or self.randomize):
             raise InvalidInputError("min_fairness must be given with confidence or randomize, which are about it")
@@ -426,13 +430,38 @@ class BaseFairStacks(BaseEstimator):
         asked = isinstance(self.estimators, str) and self.estimators == base.PRECOMPUTED
         return asked or (isinstance(self.cv, str) and self.cv == base.PRECOMPUTED)
 
+    def _probable(self, sensitive_features: Any) -> ProbableGroups | None:
+        """Return groups that are only probable as the stack takes them; None: the groups are certain."""
+        if not isinstance(sensitive_features, ProbableGroups):
+            return None
+        if self._loss_name in ("squared", "log"):
+            return sensitive_features.for_stack()
+        if sensitive_features.independent_given == "group":
+            raise InvalidInputError(
+                f"loss={self.loss!r} takes no degrees below 0, which independent_given='group' has: use "
+                "loss='squared', or independent_given='probabilities'"
+            )
+        return sensitive_features
+
+    def _effective_sizes(self, rows: Rows) -> dict[str, int]:
+        """Return how many certain rows would tell as much about each row set as rows that count by degrees (Kish)."""
+        cells = rows.cells(labelled=not self._regression)
+        options: dict[str, Any] = {"sensitive_mode": self.sensitive_mode}
+        contrasts = build_contrasts(self.fairness, cells.keys, cells.attributes, **options)
+        weight = np.ones(len(rows)) if rows.weight is None else rows.weight
+        total, square = (contrasts.membership @ np.bincount(cells.codes, w) for w in (weight, weight**2))
+        sizes = np.maximum(np.rint(total**2 / square), 1.0).astype(int)
+        return dict(zip(contrasts.sets.names, sizes.tolist(), strict=True))
+
     def _fit_base(
-        self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts
+        self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts, probable: ProbableGroups | None
     ) -> tuple[NDArray[np.floating[Any]], IntArray | None]:
         """Return the predictions that the stack is fitted to and their folds, and set names and fitted models."""
         if isinstance(self.cv, str):
             validate.one_of(self.cv, (base.PREFIT, base.PRECOMPUTED), parameter="cv")
         if self._is_precomputed():
+            if self.passthrough:
+                raise InvalidInputError("passthrough must be False with precomputed predictions: there are no features")
             self.estimators_ = []
             return self._precomputed(X, fitting=True), None
         validate_data(self, X, skip_check_array=True)
@@ -440,8 +469,12 @@ class BaseFairStacks(BaseEstimator):
         models = base.check_estimators(self.estimators, fitted=isinstance(self.cv, str))
         self._check_names(models)
         self._expanded = base.expanded_names(models, self.expand)
+        features = base.fit_features(X) if self.passthrough else None
+        if features is not None:
+            self._expanded = (*self._expanded, base.FEATURES)
         self._encoded = not isinstance(self.cv, str)
         if isinstance(self.cv, str):
+            models = [*models, *(features.estimators if features is not None else [])]
             self.estimators_ = models
             many = {name: base.member_names(name, model) for name, model in models if name in self._expanded}
             self.names_ = tuple(one for name, _ in models for one in many.get(name, (name,)))
@@ -456,8 +489,15 @@ class BaseFairStacks(BaseEstimator):
         if known is not None:
             found = known[0] if found is None else known[0] + found
         elif found is not None and self._adds_group_models(found.names):
-            found += fit_group_columns(X, codes, contrasts, folds, options, fairness=self.fairness)
+            if probable is not None and probable.is_partition:
+                found += fit_probable_columns(
+                    X, rows.spread(probable.assuming("probabilities")), folds, options, self.fairness
+                )
+            else:
+                found += fit_group_columns(X, codes, contrasts, folds, options, fairness=self.fairness)
         assert found is not None  # there is at least one estimator
+        if features is not None and known is None:
+            found += features
         self._held_out = found, folds
         self.estimators_, self.names_ = found.estimators, found.names
         return found.matrix, folds
@@ -521,7 +561,7 @@ class BaseFairStacks(BaseEstimator):
 
     def _adds_group_models(self, names: Sequence[str]) -> bool:
         """Tell whether models of the attribute join the stack; one that is given the attribute needs none."""
-        options = {"fairness": self.fairness, "loss": self.loss, "path": self.path}
+        options = {"fairness": self.fairness, "loss": self._loss_name, "path": self.path}
         return not self.attribute_aware and wants_group_models(self.group_models, names, **options)
 
     def _precomputed(self, X: Any, *, fitting: bool) -> NDArray[np.floating[Any]]:
@@ -546,6 +586,8 @@ class BaseFairStacks(BaseEstimator):
             preds = replace(preds, named=False)
         H = preds.aligned(self.names_).matrix
         check_finite(H, self.names_)
+        if fitting and not self._regression and isinstance(self.estimators, str):
+            base.warn_of_features(H, self.names_)
         return np.asarray(H)
 
     def _fit_path(self, data: StackRows, rows: Rows | None, units: InUnits | None) -> None:
@@ -554,21 +596,23 @@ class BaseFairStacks(BaseEstimator):
         tuned = isinstance(self.alpha, str)
         by_default = tuned and self.alphas is None
         of_ridge = RidgeUnits.of(data.statistics(), len(self.names_)) if by_default else RidgeUnits()
-        to_tune = tuned and self.loss == "squared"
+        loss, parameter = named_loss(self.loss, regression=self._regression)
+        to_tune = tuned and loss == "squared"
         scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=of_ridge.free)
         common: dict[str, Any] = {
-            "alphas": ridges(self.alpha, self.alphas, loss=self.loss, regression=self._regression, unit=of_ridge.ridge),
+            "alphas": ridges(self.alpha, self.alphas, loss=loss, regression=self._regression, unit=of_ridge.ridge),
             "kind": self.path,
             "n_points": int(self.n_points),
             "weight": self.weight,
         }
-        if rows is None or self.loss == "squared":
+        if rows is None or loss == "squared":
             family_of = families(self.names_, n_free)
             group = group_columns(self.names_, n_free)
             of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": of_ridge}
             fitted = fit_squared(data, **of_models, **common)
         else:
-            fitted = fit_iterative(data, rows, loss=self.loss, scale=scales, tau=self.tau, **common)
+            of_loss = {"loss": loss, "parameter": parameter, "scale": scales, "tau": self.tau}
+            fitted = fit_iterative(data, rows, **of_loss, **common)
         fitted = fitted if units is None else units.undo(fitted)
         path = replace(fitted.path, names=self._column_names(), library=self._library)
         fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library))
@@ -687,8 +731,12 @@ class BaseFairStacks(BaseEstimator):
         options = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
         return Confidence(level, CalibrationRows.of(rows, self.group_sizes_, **options), disjoint)
 
+    @property
+    def _loss_name(self) -> str:
+        return named_loss(self.loss, regression=self._regression)[0]
+
     def _stack_path(self) -> StackPath:
-        return StackPath(self._fitted, self.loss, float(self.threshold), self._regression, self.tau)
+        return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, self.tau)
 
     def _operate(self, point: OperatingPoint) -> None:
         """Go to an operating point."""
@@ -747,7 +795,7 @@ class BaseFairStacks(BaseEstimator):
 
     def _path_scores(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores of every stack on the path from the predictions of the base models."""
-        return LINKS[self.loss](H @ self.path_.weights.T + self.path_.intercept)
+        return LINKS[self._loss_name](H @ self.path_.weights.T + self.path_.intercept)
 
     def _scores(self, X: Any, sensitive_features: Any) -> FloatArray:
         check_is_fitted(self, "path_")
@@ -758,11 +806,11 @@ class BaseFairStacks(BaseEstimator):
         total = base.weighted_sum(self.estimators_, rows, weights, **self._base_options())
         if self.attribute_aware:
             total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
-        return LINKS[self.loss](total + self.intercept_)
+        return LINKS[self._loss_name](total + self.intercept_)
 
     def _scores_of(self, H: NDArray[Any]) -> FloatArray:
         """Return the scores at the operating point from the predictions of the base models."""
-        return LINKS[self.loss](H @ self.weights_ + self.intercept_)
+        return LINKS[self._loss_name](H @ self.weights_ + self.intercept_)
 
     def points(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
@@ -781,8 +829,9 @@ class BaseFairStacks(BaseEstimator):
             sensitive_features = validate.attribute_columns(sensitive_features)
         scores = self.predict_path(X, sensitive_features=sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
-        return tradeoff_points(
-            self._target(y),
+        target = self._target(y)
+        points = tradeoff_points(
+            target,
             dict(zip(names, scores.T, strict=True)),
             sensitive_features=sensitive_features,
             fairness=self._measure(fairness),
@@ -791,6 +840,11 @@ class BaseFairStacks(BaseEstimator):
             sensitive_mode=self.sensitive_mode,
             sample_weight=sample_weight,
         )
+        residual = self._fitted.residual
+        if residual is None:
+            return points
+        weight = validate.sample_weights(sample_weight, len(scores))
+        return explained_by(residual, points, np.asarray(target, dtype=np.float64), scores, weight)
 
     def _base_classes(self) -> NDArray[Any] | None:
         return None
@@ -897,6 +951,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Where fitted base models are cached, so that a later fit repeats nothing.
     verbose : int
         Progress of the base models, as in joblib.
+    passthrough : bool
+        Whether the columns of X, too, enter the stack, as in `StackingClassifier`: as ``features/column``, a family of
+        its own, numbers standardised and categories as indicators.
 
     Attributes
     ----------
@@ -919,7 +976,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     names_ : tuple of str
         Names of the base models, the columns of `weights_`: an expanded forest has one for each tree.
     group_sizes_ : dict of str to int
-        Training rows in each row set of the measure.
+        Training rows in each row set of the measure; of groups that are only probable, how many certain rows would tell
+        as much.
 
     Notes
     -----
@@ -987,7 +1045,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             positive = self.mixture_.accepted(
-                self._matrix(X, sensitive_features), predictor_threshold(self.loss, self.threshold)
+                self._matrix(X, sensitive_features), predictor_threshold(self._loss_name, self.threshold)
             )
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
@@ -1008,7 +1066,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         """
         if self.mixture_ is not None:
             H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, predictor_threshold(self.loss, self.threshold), ids)
+            drawn = self.mixture_.decide(H, predictor_threshold(self._loss_name, self.threshold), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])
@@ -1097,6 +1155,11 @@ class FairStacksRegressor(RegressorMixin, BaseFairStacks):
 
     The twin of `FairStacksClassifier`, with the same parameters and attributes; fairness is demographic parity (or
     custom masks) of the predictions, accuracy is R² clipped to [0, 1].
+
+    `loss` may also be "huber" (robust against outliers) or "quantile" (the median, or another quantile), or these with
+    their parameter: ``("huber", 1.5)``, from how many standard deviations of the target a residual counts linearly
+    (1 by default), and ``("quantile", 0.9)``. Both are quadratic programs (extra `hinge`). Accuracy is then the share
+    of the best constant's loss that the stack avoids, in [0, 1], as R² is for the squared loss; `score` stays R².
 
     Differences between groups, and so fairness, `tau` and the targets of the path, are in standard deviations of the
     target: nothing depends on its units, and predictions follow y → a·y + b. With ``fairness="mean_difference"`` they

@@ -20,7 +20,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
 from fairfrontier.optimize._folds import train_test
-from fairfrontier.optimize._losses import ConstrainedProblem, HingeSolver, LogisticSolver
+from fairfrontier.optimize._losses import ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
 from fairfrontier.optimize._ridge_path import (
     LARGEST,
     FairPath,
@@ -217,6 +217,38 @@ def half_margin(eta: FloatArray) -> FloatArray:
 
 
 LINKS: dict[str, Callable[[FloatArray], FloatArray]] = {"squared": identity, "log": expit, "hinge": half_margin}
+# Losses of the residuals of a regression, with their parameter: standard deviations of the target, and the median.
+RESIDUAL_LOSSES = {"huber": 1.0, "quantile": 0.5}
+LINKS |= dict.fromkeys(RESIDUAL_LOSSES, identity)
+
+
+def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
+    """Return the name of a loss and, if it has one, its parameter.
+
+    Parameters
+    ----------
+    loss : str or (str, float)
+        The stack's parameter.
+    regression : bool
+        Whether the target is a number.
+
+    Examples
+    --------
+    >>> named_loss("huber", regression=True), named_loss(("quantile", 0.9), regression=True)
+    (('huber', 1.0), ('quantile', 0.9))
+    """
+    name, parameter = loss if isinstance(loss, tuple | list) and len(loss) == 2 else (loss, None)
+    known = ("squared", *RESIDUAL_LOSSES) if regression else ("squared", "log", "hinge")
+    validate.one_of(name, known, parameter="loss")
+    if name not in RESIDUAL_LOSSES:
+        if parameter is not None:
+            raise InvalidInputError(f"loss={name!r} has no parameter; got {loss!r}")
+        return name, None
+    if parameter is None:
+        return name, RESIDUAL_LOSSES[name]
+    high = 1.0 if name == "quantile" else LARGEST
+    options: dict[str, Any] = {"parameter": f"the parameter of loss={name!r}", "low": 0.0, "high": high}
+    return name, validate.number(parameter, strict=True, **options)
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,6 +277,8 @@ class FittedPath:
         What is known of the path between its ends.
     at_tau : FairPath or None
         The stack at the tau that was asked for, where there is no closed form.
+    residual : ResidualLoss or None
+        The loss of the residuals of a regression, where it is not their square.
     """
 
     path: FairPath
@@ -257,6 +291,7 @@ class FittedPath:
     tried: dict[str, float]
     sweep: Sweep
     at_tau: FairPath | None = None
+    residual: ResidualLoss | None = None
 
 
 def fit_squared(
@@ -362,8 +397,15 @@ class InUnits:
 
     def undo(self, fitted: FittedPath) -> FittedPath:
         """Return stacks of columns in the units of the target; targets and biases stay in the unit of fairness."""
-        factor, solution = self.unit / self.of_column, fitted.solution
-        path = replace(fitted.path, weights=fitted.path.weights * factor, intercept=fitted.path.intercept * self.unit)
+        factor, solution, residual = self.unit / self.of_column, fitted.solution, fitted.residual
+
+        def in_target(path: FairPath) -> FairPath:
+            return replace(path, weights=path.weights * factor, intercept=path.intercept * self.unit)
+
+        path, at_tau = in_target(fitted.path), None if fitted.at_tau is None else in_target(fitted.at_tau)
+        if residual is not None:
+            scale = self.unit if residual.name == "huber" else 1.0
+            residual = replace(residual, parameter=residual.parameter * scale, constant=residual.constant * self.unit)
         if solution is not None:
             solution = replace(
                 solution,
@@ -372,7 +414,7 @@ class InUnits:
                 mean_h=solution.mean_h * self.of_column,
                 mean_y=solution.mean_y * self.unit,
             )
-        return replace(fitted, path=path, solution=solution)
+        return replace(fitted, path=path, at_tau=at_tau, solution=solution, residual=residual)
 
 
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
@@ -394,8 +436,9 @@ def fit_iterative(
     n_points: int,
     weight: Weight | Callable[[float], float] | None,
     tau: float | None = None,
+    parameter: float | None = None,
 ) -> FittedPath:
-    """Fit a path with a solver, logistic or hinge loss, and the stack at `tau`; without folds at ``alphas[0]``.
+    """Fit a path with a solver, and the stack at `tau`; without folds at ``alphas[0]``.
 
     Parameters
     ----------
@@ -403,30 +446,46 @@ def fit_iterative(
         The rows, with folds if the ridge is to be tuned.
     rows : Rows
         The same rows in memory.
+    loss, parameter
+        As `named_loss` gives them.
     """
+    residual = None if parameter is None else ResidualLoss.of_rows(loss, parameter, rows.numbers(), rows.weight)
     positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
-    solver = partial(_solve_path, data, loss=loss, scale=scale, positions=positions)
+    solver = partial(_solve_path, data, loss=loss if residual is None else residual, scale=scale, positions=positions)
+
+    def evaluated_by_loss(scores: FloatArray) -> TradeoffPoints:
+        found = data.points_of(rows, scores)
+        return found if residual is None else explained_by(residual, found, rows.numbers(), scores, rows.weight)
+
     if rows.fold is not None and data.folds is not None:
-        evaluated = [data.points_of(rows, _out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
+        evaluated = [evaluated_by_loss(_out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
         values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     path, at_tau = solver(rows, alpha=alpha, tau=tau)
     scores = LINKS[loss](rows.scores @ path.weights.T + path.intercept)
-    own = data.points_of(rows, scores)
+    own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
     targets = path.target.reshape(n_points, -1)
     sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
-    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau)
+    sweep = replace(sweep, variance=target_variance(data.statistics(), data.threshold))
+    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
+
+
+def explained_by(
+    loss: ResidualLoss, points: TradeoffPoints, y: FloatArray, scores: FloatArray, weight: FloatArray | None
+) -> TradeoffPoints:
+    """Return points whose accuracy is the share of the best constant's loss that predictions (n, p) avoid."""
+    return replace(points, accuracy=np.append(loss.explained(y, scores, weight), 0.0))
 
 
 def _solve_path(
     data: StackRows,
     rows: Rows,
     *,
-    loss: str,
+    loss: str | ResidualLoss,
     alpha: float,
     scale: FloatArray,
     positions: FloatArray,
@@ -440,7 +499,7 @@ def _solve_path(
     unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
     problem = ConstrainedProblem(
         rows.scores / unit,
-        data.label(rows),
+        data.label(rows) if isinstance(loss, str) else rows.numbers(),
         None if rows.weight is None else rows.weight / one,
         contrast_matrix(rows, data.contrasts) / unit,
         alpha=alpha / (one * unit**2),
@@ -452,9 +511,9 @@ def _solve_path(
         path = newton.path(positions[:, None] * problem.bias(start.beta), start)
         at_tau = None if tau is None else newton.within(tau, start)
     else:
-        hinge = HingeSolver(problem)
-        path = hinge.path(positions[:, None] * problem.bias(hinge.unconstrained()))
-        at_tau = None if tau is None else hinge.within(tau)
+        program = ProgramSolver(problem, loss)
+        path = program.path(positions[:, None] * problem.bias(program.unconstrained()))
+        at_tau = None if tau is None else program.within(tau)
     if at_tau is not None:
         at_tau = replace(at_tau, weights=at_tau.weights / unit)
     return replace(path, weights=path.weights / unit), at_tau

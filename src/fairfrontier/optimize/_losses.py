@@ -1,15 +1,15 @@
-"""Losses without a closed form: the constrained problem, Newton's method for the logistic loss, a QP for the hinge."""
+"""Losses without a closed form: the constrained problem, Newton's method for the logistic loss, QPs for the others."""
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
-from scipy.optimize import nnls
+from scipy.optimize import brentq, nnls
 from scipy.special import expit
 
 from fairfrontier._extras import require
@@ -38,7 +38,7 @@ class ConstrainedProblem:
     H : ndarray of shape (n, k)
         Predictions of the base models.
     y : ndarray of shape (n,)
-        The labels as 0 and 1.
+        The labels as 0 and 1, or the target of a regression.
     weight : ndarray of shape (n,) or None
         Sample weights.
     contrasts : ndarray of shape (k, m)
@@ -274,22 +274,109 @@ def _step_within(
     return np.asarray(solve_triangular(lower, z - shift, lower=True, trans="T"))
 
 
-class HingeSolver:
-    """Minimise Σ max(0, 1 − (2y − 1)·η) + (α/2)·‖Dw‖² subject to score bias t.
+@dataclass(frozen=True)
+class ResidualLoss:
+    """A loss of the residuals of a regression, in the units of the target.
+
+    Attributes
+    ----------
+    name : {"huber", "quantile"}
+        "huber": half the square up to `parameter`, linear beyond. "quantile": residuals above 0 count `parameter`,
+        those below 0 one minus that.
+    parameter : float
+        Where the linear part begins, or which quantile is predicted.
+    constant : float
+        The best constant prediction of the rows fitted to.
+    """
+
+    name: str
+    parameter: float
+    constant: float = 0.0
+
+    @classmethod
+    def of_rows(cls, name: str, parameter: float, y: FloatArray, weight: FloatArray | None) -> "ResidualLoss":
+        """Return the loss for a target (n,); the parameter of "huber" is in its standard deviations."""
+        if name == "huber":
+            mean = np.average(y, weights=weight)
+            parameter = parameter * float(np.sqrt(np.average((y - mean) ** 2, weights=weight)))
+        loss = cls(name, parameter)
+        return replace(loss, constant=loss.best_constant(y, weight))
+
+    def __call__(self, residual: FloatArray) -> FloatArray:
+        """Return the loss of each residual."""
+        size = np.abs(residual)
+        if self.name == "huber":
+            inside = np.minimum(size, self.parameter)
+            return np.asarray(inside * (size - inside / 2.0))
+        return np.asarray(size * np.where(residual > 0, self.parameter, 1.0 - self.parameter))
+
+    def best_constant(self, y: FloatArray, weight: FloatArray | None) -> float:
+        """Return the constant prediction of the smallest loss."""
+        weight = np.ones(len(y)) if weight is None else weight
+        if self.name == "huber":
+            slope = partial(self._pull, y, weight)
+            low, high = float(y.min()), float(y.max())
+            return float(brentq(slope, low, high, xtol=1e-13 * (high - low))) if low < high else low
+        order = np.argsort(y)
+        total = np.cumsum(weight[order])
+        return float(y[order][np.searchsorted(total, self.parameter * total[-1] * (1.0 - 1e-12))])
+
+    def _pull(self, y: FloatArray, weight: FloatArray, constant: float) -> float:
+        return float(weight @ np.clip(y - constant, -self.parameter, self.parameter))
+
+    def explained(self, y: FloatArray, scores: FloatArray, weight: FloatArray | None) -> FloatArray:
+        """Return the share (p,) of the loss of the best constant that predictions (n, p) avoid, clipped to [0, 1]."""
+        weight = np.ones(len(y)) if weight is None else weight
+        flat = float(weight @ self(y - self.best_constant(y, weight)))
+        return np.asarray(np.clip(1.0 - weight @ self(y[:, None] - scores) / max(flat, 1e-300), 0.0, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A loss as a program with slacks z: min ½zᵀ·diag(quadratic)·z + linearᵀz, subject to two blocks of rows.
+
+    Each block is (rows on the coefficients, rows on the slacks, right-hand side).
+
+    Attributes
+    ----------
+    quadratic, linear : ndarray of shape (q,)
+        The cost of the slacks.
+    equal, below : (matrix, matrix, ndarray)
+        Rows that equal their right-hand side, and rows that must not exceed it.
+    """
+
+    quadratic: FloatArray
+    linear: FloatArray
+    equal: tuple[Any, Any, FloatArray]
+    below: tuple[Any, Any, FloatArray]
+
+
+class ProgramSolver:
+    """Minimise a piecewise linear or quadratic loss plus (α/2)·‖Dw‖² subject to score bias t, as a quadratic program.
 
     Parameters
     ----------
     problem : ConstrainedProblem
-        Predictions, target, contrasts, ridge and weights; the score is the margin η.
+        Predictions, target, contrasts, ridge and weights.
+    loss : {"hinge"} or ResidualLoss
+        "hinge": Σ max(0, 1 − (2y − 1)·η), where the score is the margin η.
     tolerance : float
         Largest duality gap, relative to the objective, of a solution that counts as converged.
     max_iterations : int
         Steps of the interior-point method per target.
     """
 
-    def __init__(self, problem: ConstrainedProblem, tolerance: float = 1e-6, max_iterations: int = 200) -> None:
+    def __init__(
+        self,
+        problem: ConstrainedProblem,
+        loss: str | ResidualLoss = "hinge",
+        tolerance: float = 1e-6,
+        max_iterations: int = 200,
+    ) -> None:
         self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
-        self._clarabel = require("clarabel", extra="hinge", purpose="loss='hinge'")
+        self.name = loss if isinstance(loss, str) else loss.name
+        self._clarabel = require("clarabel", extra="hinge", purpose=f"loss={self.name!r}")
+        self._program = _hinge_program(problem) if isinstance(loss, str) else _residual_program(problem, loss)
 
     def unconstrained(self) -> FloatArray:
         """Return the coefficients without a bias constraint, shape (k + 1,)."""
@@ -299,7 +386,7 @@ class HingeSolver:
         """Return the stacks at targets (p, m)."""
         rows = self.problem.constraint_rows
         solved = [self._solve(rows, self.problem.constraint_values(target)) for target in targets]
-        warn_if_unconverged("hinge", solved, self.tolerance)
+        warn_if_unconverged(self.name, solved, self.tolerance)
         return self.problem.path(targets, solved)
 
     def within(self, tau: float) -> FairPath:
@@ -308,7 +395,7 @@ class HingeSolver:
         box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
         none = np.empty((0, self.problem.n_coefficients))
         solved = self._solve(none, np.empty(0), box, np.full(len(box), tau))
-        warn_if_unconverged("hinge", [solved], self.tolerance)
+        warn_if_unconverged(self.name, [solved], self.tolerance)
         return self.problem.path(self.problem.bias(solved.beta)[None, :], [solved])
 
     def _solve(
@@ -318,32 +405,67 @@ class HingeSolver:
 
         Notes
         -----
-        Variables (w, constant, ξ). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities for
-        the bias, then 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ, then box·(w, constant) ≤ largest if there is a box.
+        Variables (w, constant, slacks). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities
+        for the bias and of the loss, then the inequalities of the loss and, if there is a box, box·(w, constant) ≤
+        largest.
         """
-        problem, n = self.problem, len(self.problem.y)
-        k = problem.n_coefficients
-        sign = 2.0 * problem.y - 1.0
-        quadratic = sparse.diags(np.concatenate([problem.ridge, np.zeros(n)]), format="csc")
-        linear = np.concatenate([np.zeros(k), problem.row_weight])
-        eye = sparse.identity(n, format="csc")
+        problem, program, k = self.problem, self._program, self.problem.n_coefficients
+        quadratic = sparse.diags(np.concatenate([problem.ridge, program.quadratic]), format="csc")
+        linear = np.concatenate([np.zeros(k), program.linear])
+        empty, no_box = np.empty(0), np.empty((0, k))
         blocks = [
-            [sparse.csc_matrix(rows), sparse.csc_matrix((len(rows), n))],
-            [sparse.csc_matrix(-sign[:, None] * problem.design), -eye],
-            [sparse.csc_matrix((n, k)), -eye],
+            (rows, None, values),
+            program.equal,
+            program.below,
+            (no_box if box is None else box, None, empty if largest is None else largest),
         ]
-        limit = [values, -np.ones(n), np.zeros(n)]
-        if box is not None and largest is not None:
-            blocks.append([sparse.csc_matrix(box), sparse.csc_matrix((len(box), n))])
-            limit.append(largest)
-        matrix = sparse.bmat(blocks if len(rows) else blocks[1:], format="csc")
-        cones: list[Any] = [self._clarabel.ZeroConeT(len(rows))] if len(rows) else []
-        cones.append(self._clarabel.NonnegativeConeT(matrix.shape[0] - len(rows)))
+        matrix = sparse.vstack([_beside(of_beta, of_slack, len(program.linear)) for of_beta, of_slack, _ in blocks])
+        limit = np.concatenate([of_block[2] for of_block in blocks])
+        n_equal = len(values) + len(program.equal[2])
+        cones: list[Any] = [self._clarabel.ZeroConeT(n_equal)] if n_equal else []
+        cones.append(self._clarabel.NonnegativeConeT(len(limit) - n_equal))
         settings = self._clarabel.DefaultSettings()
         settings.verbose, settings.max_iter = False, self.max_iterations
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
-        result = self._clarabel.DefaultSolver(quadratic, linear, matrix, np.concatenate(limit), cones, settings).solve()
+        result = self._clarabel.DefaultSolver(quadratic, linear, matrix.tocsc(), limit, cones, settings).solve()
         if not np.all(np.isfinite(result.x)):
-            raise FairFrontierError(f"the quadratic program of loss='hinge' failed: {result.status}")
+            raise FairFrontierError(f"the quadratic program of loss={self.name!r} failed: {result.status}")
         gap = abs(result.obj_val - result.obj_val_dual) / max(1.0, abs(result.obj_val))
         return Solved(np.asarray(result.x)[:k], max(gap, result.r_prim, result.r_dual), int(result.iterations))
+
+
+def _beside(of_beta: Any, of_slack: Any, n_slacks: int) -> Any:
+    """Return rows on coefficients and slacks; None: the slacks do not occur."""
+    left = sparse.csc_matrix(of_beta)
+    return sparse.hstack([left, sparse.csc_matrix((left.shape[0], n_slacks)) if of_slack is None else of_slack])
+
+
+def _hinge_program(problem: ConstrainedProblem) -> Program:
+    """Return slacks ξ at the cost of the rows' weights, with 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ."""
+    n, k = len(problem.y), problem.n_coefficients
+    sign = 2.0 * problem.y - 1.0
+    of_beta = np.vstack([-sign[:, None] * problem.design, np.zeros((n, k))])
+    eye = sparse.identity(n)
+    below = (of_beta, sparse.vstack([-eye, -eye]), np.concatenate([-np.ones(n), np.zeros(n)]))
+    return Program(np.zeros(n), problem.row_weight, (np.empty((0, k)), None, np.empty(0)), below)
+
+
+def _residual_program(problem: ConstrainedProblem, loss: ResidualLoss) -> Program:
+    """Return the parts above and below 0 of the residuals, and for Huber's loss the part that counts by its square.
+
+    Notes
+    -----
+    η + u + p − q = y with p, q ≥ 0. The quantile loss has u = 0 and the costs θ·p + (1 − θ)·q. Huber's loss is the
+    smallest ½u² + δ·(p + q).
+    """
+    n, k, weight = len(problem.y), problem.n_coefficients, problem.row_weight
+    eye, nothing = sparse.identity(n), sparse.csc_matrix((n, n))
+    parts = [eye, -eye]
+    costs = [loss.parameter * weight, (1.0 - loss.parameter) * weight]
+    above = [[-eye, nothing], [nothing, -eye]]
+    square = np.zeros(2 * n)
+    if loss.name == "huber":
+        parts, above = [*parts, eye], [[*row, nothing] for row in above]
+        costs, square = [loss.parameter * weight, loss.parameter * weight, np.zeros(n)], np.append(square, weight)
+    equal = (problem.design, sparse.hstack(parts), problem.y)
+    return Program(square, np.concatenate(costs), equal, (np.zeros((2 * n, k)), sparse.bmat(above), np.zeros(2 * n)))

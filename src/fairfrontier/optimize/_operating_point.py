@@ -258,6 +258,8 @@ class StackPath:
 
     def _constant_predictor(self) -> float:
         """Return the linear predictor of the constant model: its decision's score, or the mean of the target."""
+        if self.fitted.residual is not None:
+            return self.fitted.residual.constant
         if self.regression and self.fitted.solution is not None:
             return float(self.fitted.solution.mean_y)
         flat = float(self.fitted.points.rates[-1, 0])

@@ -331,6 +331,8 @@ class KeyedMoments:
         y = rows.numbers() if regression else np.zeros(len(rows))
         mean_h, mean_y = keyed.sums.outcome.sum(axis=0) / weight, float(np.average(y, weights=rows.weight))
         n_models = H.shape[1]
+        # Rows may count in a group by a degree below 0; their sign is then on one side only.
+        below = None if rows.weight is None or rows.weight.min(initial=0.0) >= 0 else np.sign(rows.weight)
         gram, cross, y_square = np.zeros((n_models, n_models)), np.zeros(n_models), 0.0
         height = max(_BLOCK // n_models, 2 * n_models)
         for start in range(0, len(y), height):
@@ -338,12 +340,15 @@ class KeyedMoments:
             centred, residual = H[part] - mean_h, y[part] - mean_y
             if rows.weight is not None:
                 # √weight on both sides keeps the product one of a matrix with itself: BLAS does it in half the time.
-                root = np.sqrt(rows.weight[part])
+                root = np.sqrt(np.abs(rows.weight[part]))
                 centred, residual = centred * root[:, None], residual * root
+            signed, of_target = centred, residual
+            if below is not None:
+                signed, of_target = centred * below[part, None], residual * below[part]
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
-                gram += centred.T @ centred
-                cross += centred.T @ residual
-                y_square += float(residual @ residual)
+                gram += centred.T @ signed
+                cross += signed.T @ residual
+                y_square += float(of_target @ residual)
         _check_squares(H if rows.weight is None else H[rows.weight > 0], np.diag(gram), y_square)
         none = np.zeros(0), np.zeros((0, n_models))
         weights = RowWeights.of_rows(rows)

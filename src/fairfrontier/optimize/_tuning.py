@@ -207,7 +207,8 @@ def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | 
     if variance is not None:
         return np.broadcast_to(np.sqrt(variance / size), points.rates.shape)
     # A share of none or all is not known without error: two rows more, one of each kind.
-    rate = (points.rates * size + 1.0) / (size + 2.0)
+    # Rates that were restored from probabilities of groups may lie outside [0, 1].
+    rate = (np.clip(points.rates, 0.0, 1.0) * size + 1.0) / (size + 2.0)
     return np.asarray(np.sqrt(rate * (1.0 - rate) / size))
 
 

@@ -78,8 +78,8 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             else f"a ratio of rates of at least {requirement['min_ratio']:g}"
         )
         sure = f"it is promised with confidence {requirement['confidence']:g}"
-        said = (requirement["problem"] or sure).rstrip(".")
-        found.append(f"The choice is the most accurate stack that should have {asked}; {said}.")
+        known = (requirement["problem"] or sure).rstrip(".")
+        found.append(f"The choice is the most accurate stack that should have {asked}; {known}.")
     else:
         found.append(
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "

@@ -190,6 +190,8 @@ def summarise(
             "hull": points.frontier(points.sets.compares_differences).support.tolist(),
             "base": taf_curve(base.points.fairness, base.points.accuracy).support.tolist(),
         },
+        # Of a ratio it is none: between two models the page must draw no line.
+        "mixtures_average": points.sets.compares_differences,
         "fauc": _fauc(base.points, settings, interval),
         "stack_fauc": None if stack is None else fauc(points.frontier(), settings.weight),
     }
