@@ -106,7 +106,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     With `cross_fit` 15 % of the rows are for the choice, and the rest are two halves. What is tested is the rule that
     decides half of all rows by each of the two models; so does `model_`, by a hash of a row's features. That errors on
     the two halves may be taken as independent is an approximation for stable learners (Bayle, Bayle, Janson and Mackey
-    2020); it is checked by simulation in results/search.md.
+    2020); results/search.md says how far it was checked by simulation.
 
     Examples
     --------
