@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from fairfrontier.report._files import _BROWSERS
+from fairfrontier.report._outputs import _BROWSERS
 
 from fairfrontier.cli import main
 
