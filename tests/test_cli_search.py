@@ -12,9 +12,9 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
-from fairfrontier.report._outputs import _BROWSERS
 
 from fairfrontier.cli import main
+from fairfrontier.report._outputs import _BROWSERS
 
 FILES = ["candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json"]
 
