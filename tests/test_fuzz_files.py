@@ -14,7 +14,7 @@ def test_each_damaged_file_is_an_answer_or_one_line(tmp_path):
     done = subprocess.run([*command, *records], capture_output=True, text=True, cwd=PROJECT, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "**0 broke a rule**" in done.stdout
-    counted = [int(n) for n in re.findall(r"^- (?:csv|parquet|skops): .*: (\d+)$", done.stdout, re.MULTILINE)]
+    counted = [int(n) for n in re.findall(r"^- (?:csv|parquet|xlsx|skops): .*: (\d+)$", done.stdout, re.MULTILINE)]
     assert sum(counted) == 60
     again = subprocess.run([*command, *records], capture_output=True, text=True, cwd=PROJECT, check=False)
     assert again.stdout == done.stdout
