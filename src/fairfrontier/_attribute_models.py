@@ -175,7 +175,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn medians and categories."""
         if issparse(X):
-            entries = np.bincount(X.tocoo().coords[1], minlength=X.shape[1])
+            entries = np.bincount(X.tocoo().col, minlength=X.shape[1])
             self.kept_ = np.sort(np.argsort(-entries, kind="stable")[:_SPARSE_COLUMNS])
             return self
         self.columns_ = [_learn(values) for values in _columns_of(X)]

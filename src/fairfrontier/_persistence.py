@@ -88,7 +88,7 @@ _OTHERS = {
     "sklearn.calibration": "_CalibratedClassifier _SigmoidCalibration",
     "sklearn.cluster._bisect_k_means": "_BisectingTree",
     "sklearn.cluster._kmeans": "_kmeans_single_elkan _kmeans_single_lloyd",
-    "sklearn.compose._column_transformer": "make_column_selector",
+    "sklearn.compose._column_transformer": "_RemainderColsList make_column_selector",
     "sklearn.ensemble._hist_gradient_boosting.predictor": "TreePredictor",
     "sklearn.feature_selection._univariate_selection": "chi2 f_classif f_regression r_regression",
     "sklearn.feature_selection._mutual_info": "mutual_info_classif mutual_info_regression",
