@@ -155,10 +155,9 @@ def summarise(
         points = join_points(points, stack.points)
         groups = tuple(a.append(b) for a, b in zip(groups, stack.groups, strict=True))
     families, of_model = _families(points.names, len(base.points), stack_family)
-    created = created or datetime.datetime.now(datetime.UTC)
     summary: dict[str, Any] = {
         "generator": f"fairfrontier {__version__}",
-        "created": created.strftime("%Y-%m-%d"),
+        "created": (created or datetime.datetime.now(datetime.UTC)).strftime("%Y-%m-%d"),
         "title": settings.title,
         "source": settings.source,
         "settings": _settings(settings, points) | {"unit": base.unit},
