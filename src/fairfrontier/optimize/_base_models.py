@@ -28,7 +28,6 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_memory, has_fit_parameter
 
 from fairfrontier._attribute_models import (
-    GROUP,
     GroupProbability,
     GroupTarget,
     TableEncoder,
@@ -39,15 +38,16 @@ from fairfrontier._attribute_models import (
 )
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._groups import GROUP
 from fairfrontier._rows import Rows
 from fairfrontier._scores import check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
+from fairfrontier.optimize._fitting import FEATURES
 from fairfrontier.optimize._folds import train_test
 
-# The family of columns of X that enter a stack beside its models, and their standard deviation there: that of scores.
-FEATURES = "features"
+# The standard deviation of columns of X that enter a stack beside its models: that of scores.
 _SPREAD = 0.2
 PRECOMPUTED = "precomputed"
 PREFIT = "prefit"

@@ -20,7 +20,6 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
-from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame, library_of
 from fairfrontier._groups import ProbableGroups
 from fairfrontier._notebook import stack_html
@@ -32,21 +31,20 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
-from fairfrontier.metrics._evaluation import masks_of_chunks, sum_rows
+from fairfrontier.metrics._evaluation import masks_of_chunks
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize._base_models import fit_group_columns, fit_probable_columns, wants_group_models
 from fairfrontier.optimize._cross_validation import StackRows
 from fairfrontier.optimize._decision_path import DecisionPath, decision_path
 from fairfrontier.optimize._fitting import (
+    FEATURES,
     InUnits,
     RidgeUnits,
     check_groups_given,
     explained_by,
-    families,
     fit_iterative,
-    fit_squared,
-    group_columns,
+    fit_stacks,
     indicator_names,
     indicators,
     ridge_scales,
@@ -260,13 +258,7 @@ class BaseFairStacks(BaseEstimator):
         """Return the step that makes a regression independent of the units of its target; None: there is none."""
         if not self._regression:
             return None
-        targets = chunks.map(_without_scores, ("none",))
-        options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": self.sensitive_mode}
-        found = sum_rows(targets, fairness=self.fairness, **options)
-        found.measure.value(found.sums, found.contrasts.label)  # R² of a target of one value is undefined, and says so
-        is_model = np.arange(len(chunks.names)) < len(self.names_)
-        without_unit = np.array([name.startswith((f"{GROUP}/", f"{base.FEATURES}/")) for name in chunks.names])
-        return InUnits(found.unit, is_model & ~without_unit)
+        return InUnits.of(chunks, len(self.names_), fairness=self.fairness, sensitive_mode=self.sensitive_mode)
 
     def _fit_rows(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """Return the validated rows of a fit, without scores."""
@@ -469,7 +461,7 @@ class BaseFairStacks(BaseEstimator):
         self._check_names(models)
         self._expanded = base.expanded_names(models, self.expand)
         if self.passthrough:
-            self._expanded = (*self._expanded, base.FEATURES)
+            self._expanded = (*self._expanded, FEATURES)
         self._encoded = not isinstance(self.cv, str)
         if isinstance(self.cv, str):
             models = [*models, *(base.fit_features(X, rows.weight).estimators if self.passthrough else [])]
@@ -590,27 +582,20 @@ class BaseFairStacks(BaseEstimator):
 
     def _fit_path(self, data: StackRows, rows: Rows | None, units: InUnits | None) -> None:
         """Fit the path to the rows, which are all in memory (`rows`) or in chunks."""
-        n_free = len(data.names) - len(self.names_)
-        tuned = isinstance(self.alpha, str)
-        by_default = tuned and self.alphas is None
-        of_ridge = RidgeUnits.of(data.statistics(), len(self.names_)) if by_default else RidgeUnits()
         loss, parameter = named_loss(self.loss, regression=self._regression)
-        to_tune = tuned and loss == "squared"
-        scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=to_tune, free=of_ridge.free)
-        common: dict[str, Any] = {
-            "alphas": ridges(self.alpha, self.alphas, loss=loss, regression=self._regression, unit=of_ridge.ridge),
-            "kind": self.path,
-            "n_points": int(self.n_points),
-            "weight": self.weight,
-        }
+        points = {"n_points": int(self.n_points), "weight": self.weight}
         if rows is None or loss == "squared":
-            family_of = families(self.names_, n_free)
-            group = group_columns(self.names_, n_free)
-            of_models = {"family_of": family_of, "family_scales": scales, "group": group, "units": of_ridge}
-            fitted = fit_squared(data, **of_models, **common)
+            options = {name: getattr(self, name) for name in ("alpha", "alphas", "family_scales", "path")}
+            fitted = fit_stacks(data, self.names_, **options, **points)
         else:
+            n_models = len(self.names_)
+            by_default = isinstance(self.alpha, str) and self.alphas is None
+            of_ridge = RidgeUnits.of(data.statistics(), n_models) if by_default else RidgeUnits()
+            n_free = len(data.names) - n_models
+            scales = ridge_scales(self.family_scales, self.names_, n_free, tuned=False, free=of_ridge.free)
+            grid = ridges(self.alpha, self.alphas, loss=loss, regression=self._regression, unit=of_ridge.ridge)
             of_loss = {"loss": loss, "parameter": parameter, "scale": scales, "tau": self.tau}
-            fitted = fit_iterative(data, rows, **of_loss, **common)
+            fitted = fit_iterative(data, rows, alphas=grid, kind=self.path, **of_loss, **points)
         fitted = fitted if units is None else units.undo(fitted)
         path = replace(fitted.path, names=self._column_names(), library=self._library)
         fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library))
@@ -860,11 +845,6 @@ class BaseFairStacks(BaseEstimator):
 
     def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
         """Keep the two classes of a classifier, after a check that each has weight."""
-
-
-def _without_scores(rows: Rows) -> Rows:
-    """Return the rows of a table whose target alone matters: one column of zeros is all that is summed."""
-    return rows.with_scores(np.zeros((len(rows), 1)), ("none",))
 
 
 def _groups(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._attribute_models import GROUP
+from fairfrontier._groups import GROUP
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier.chunks import Chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
+from fairfrontier.metrics._evaluation import sum_rows
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
 from fairfrontier.optimize._folds import train_test
 from fairfrontier.optimize._losses import LOSSES, ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
@@ -47,6 +49,8 @@ from fairfrontier.quantify._weights import Weight
 Groups = Sequence[tuple[str, tuple[Any, ...]]]
 
 
+# The family of columns of X that enter a stack beside its models.
+FEATURES = "features"
 # Root mean square of centred probabilities, about: for these the scale of free columns is FREE itself.
 _USUAL_SPREAD = 0.2
 
@@ -326,6 +330,36 @@ def fit_squared(
     return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
 
 
+def fit_stacks(
+    data: StackRows,
+    names: Sequence[str],
+    *,
+    alpha: Any = "cv",
+    alphas: Any = None,
+    family_scales: Any = "cv",
+    path: str = "signed",
+    n_points: int = 20,
+    weight: Weight | Callable[[float], float] | None = None,
+) -> FittedPath:
+    """Fit the closed-form path to models of these names; further columns of the rows are hardly shrunk.
+
+    The parameters are those of the estimators.
+    """
+    n_free, tuned = len(data.names) - len(names), isinstance(alpha, str)
+    units = RidgeUnits.of(data.statistics(), len(names)) if tuned and alphas is None else RidgeUnits()
+    return fit_squared(
+        data,
+        alphas=ridges(alpha, alphas, loss="squared", regression=data.regression, unit=units.ridge),
+        family_of=families(names, n_free),
+        family_scales=ridge_scales(family_scales, names, n_free, tuned=tuned, free=units.free),
+        kind=path,
+        n_points=n_points,
+        weight=weight,
+        group=group_columns(names, n_free),
+        units=units,
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class InUnits:
     """The step that puts the target of a regression, and its predictions, into the unit of fairness.
@@ -340,6 +374,15 @@ class InUnits:
 
     unit: float
     target_like: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, chunks: Chunks, n_models: int, *, fairness: Any, sensitive_mode: str) -> "InUnits":
+        """Return the step for rows whose first `n_models` columns are models."""
+        options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": sensitive_mode}
+        found = sum_rows(chunks.map(_without_scores, ("none",)), fairness=fairness, **options)
+        found.measure.value(found.sums, found.contrasts.label)  # R² of a target of one value is undefined, and says so
+        without_unit = np.array([name.startswith((f"{GROUP}/", f"{FEATURES}/")) for name in chunks.names])
+        return cls(found.unit, (np.arange(len(chunks.names)) < n_models) & ~without_unit)
 
     @property
     def of_column(self) -> FloatArray:
@@ -369,6 +412,11 @@ class InUnits:
                 mean_y=solution.mean_y * self.unit,
             )
         return replace(fitted, path=path, at_tau=at_tau, solution=solution, residual=residual)
+
+
+def _without_scores(rows: Rows) -> Rows:
+    """Return the rows of a table whose target alone matters: one column of zeros is all that is summed."""
+    return rows.with_scores(np.zeros((len(rows), 1)), ("none",))
 
 
 def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
