@@ -34,7 +34,7 @@ PARTS = {
         ("optimize_path", "many_groups", "optimize_units", "optimize_theory"),
     ),
     "selection": (
-        [PACKAGE / f"optimize/_{name}.py" for name in ("selection_rule", "selection", "promise")],
+        [PACKAGE / f"{name}.py" for name in ("optimize/_selection_rule", "optimize/_selection", "quantify/_promise")],
         ("optimize_selection", "promise", "mixture"),
     ),
 }

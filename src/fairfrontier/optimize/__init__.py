@@ -1,11 +1,10 @@
 """Optimize the frontier: stack the models under a bias constraint."""
 
-from fairfrontier.optimize._decision_path import DecisionPath
+from fairfrontier.identify._decision_path import DecisionPath
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.optimize._mixture import Draw, MixtureReport, RandomizedMixture
-from fairfrontier.optimize._operating_point import Selection
-from fairfrontier.optimize._promise import rows_needed
 from fairfrontier.optimize._ridge_path import FairPath, solve_stack
+from fairfrontier.optimize._selection import Selection
 from fairfrontier.optimize._statistics import StackStatistics
 from fairfrontier.optimize._theory import (
     Certificate,
@@ -15,6 +14,7 @@ from fairfrontier.optimize._theory import (
     generalization_bound,
     score_decision_diagnostics,
 )
+from fairfrontier.quantify._promise import rows_needed
 
 __all__ = [
     "Certificate",

@@ -12,8 +12,8 @@ from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.optimize._cross_validation import hashed_folds
 from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize._folds import hashed_folds
 from fairfrontier.optimize._ridge_path import FairPath
 from fairfrontier.quantify._weights import PointWeight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
