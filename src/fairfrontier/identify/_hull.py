@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression, linprog
+import scipy
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import FairFrontierError, InfeasibleError
@@ -41,7 +41,7 @@ def concave_majorant(x: FloatArray, y: FloatArray) -> IntArray:
     if len(x) <= 2:
         return np.arange(len(x))
     width = np.maximum(np.diff(x), 1e-200)  # two levels a denormal number apart would have an infinite slope
-    blocks = isotonic_regression(np.diff(y) / width, weights=width, increasing=False).blocks
+    blocks = scipy.optimize.isotonic_regression(np.diff(y) / width, weights=width, increasing=False).blocks
     return np.asarray(blocks, dtype=np.intp)
 
 
@@ -171,7 +171,7 @@ class _MixtureProgram:
         """Return the best mixture that is fair enough."""
         gap = np.where(self.gap > 0, fairness, self.gap) if self.ratio else self.gap
         limit = np.full(len(gap), 0.0 if self.ratio else 1.0 - fairness)
-        result = linprog(
+        result = scipy.optimize.linprog(
             self.cost,
             A_ub=np.vstack([self.rows, gap]),
             b_ub=np.concatenate([np.zeros(len(self.rows)), limit]),
@@ -191,7 +191,7 @@ class _MixtureProgram:
         with_gap[len(self.rows) :, -1] = -1.0
         cost = np.zeros(with_gap.shape[1])
         cost[-1] = 1.0
-        result = linprog(
+        result = scipy.optimize.linprog(
             cost,
             A_ub=with_gap,
             b_ub=np.zeros(len(with_gap)),

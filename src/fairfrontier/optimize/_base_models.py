@@ -28,7 +28,6 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_memory, has_fit_parameter
 
 from fairfrontier._attribute_models import (
-    GROUP,
     GroupProbability,
     GroupTarget,
     TableEncoder,
@@ -39,7 +38,7 @@ from fairfrontier._attribute_models import (
 )
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
-from fairfrontier._groups import ProbableGroups
+from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
 from fairfrontier._scores import check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray, check_finite

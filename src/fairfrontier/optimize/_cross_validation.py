@@ -12,8 +12,6 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import PredefinedSplit
-from sklearn.utils import check_random_state
 
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -73,7 +71,9 @@ class Folds:
 
 def chunk_folds(cv: Any, random_state: Any) -> Folds:
     """Return the folds of rows that come in chunks."""
-    if isinstance(cv, PredefinedSplit):
+    from sklearn.utils import check_random_state
+
+    if hasattr(cv, "test_fold"):  # a PredefinedSplit
         given = np.asarray(cv.test_fold)
         if given.min() < 0:
             raise InvalidInputError("cv must give each row a fold; got a PredefinedSplit with rows in none (-1)")
@@ -131,6 +131,8 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     at least as many rows as there are folds is then in every fold. With several, rows are moved where that is not yet
     so. Groups are ordered by their size and by their first row, so that their names do not matter.
     """
+    from sklearn.utils import check_random_state
+
     n_rows = len(codes)
     if hasattr(cv, "split"):
         folds = _from_splits(cv.split(np.zeros((n_rows, 1)), codes), n_rows, type(cv).__name__)

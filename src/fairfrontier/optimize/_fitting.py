@@ -4,7 +4,7 @@ Moving along a fitted path, to another operating point, needs no other fit.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._attribute_models import GROUP
+from fairfrontier._groups import GROUP
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
@@ -146,23 +146,24 @@ def fit_path(stack: Any, data: StackRows, rows: Rows | None) -> FittedPath:
     rows : Rows or None
         The same rows, if they are in memory.
     """
-    n_models, regression = len(stack.names_), stack._regression
-    n_free = len(data.names) - n_models
-    tuned = isinstance(stack.alpha, str)
-    units = RidgeUnits.of(data.statistics(), n_models) if tuned and stack.alphas is None else RidgeUnits()
-    loss, parameter = named_loss(stack.loss, regression=regression)
-    to_tune = tuned and loss == "squared"
-    scales = ridge_scales(stack.family_scales, stack.names_, n_free, tuned=to_tune, free=units.free)
-    common: dict[str, Any] = {
-        "alphas": ridges(stack.alpha, stack.alphas, loss=loss, regression=regression, unit=units.ridge),
-        "kind": stack.path,
-        "n_points": int(stack.n_points),
-        "weight": stack.weight,
-    }
+    loss, parameter = named_loss(stack.loss, regression=stack._regression)
+    points: dict[str, Any] = {"n_points": int(stack.n_points), "weight": stack.weight}
     if rows is None or loss == "squared":
-        family_of, group = families(stack.names_, n_free), group_columns(stack.names_, n_free)
-        return fit_squared(data, family_of=family_of, family_scales=scales, group=group, units=units, **common)
-    return fit_iterative(data, rows, loss=loss, parameter=parameter, scale=scales, tau=stack.tau, **common)
+        options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path")}
+        return fit_stacks(data, stack.names_, **options, **points)
+    n_free, by_default = len(data.names) - len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
+    units = RidgeUnits.of(data.statistics(), len(stack.names_)) if by_default else RidgeUnits()
+    return fit_iterative(
+        data,
+        rows,
+        loss=loss,
+        parameter=parameter,
+        alphas=ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge),
+        scale=ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free),
+        kind=stack.path,
+        tau=stack.tau,
+        **points,
+    )
 
 
 def fit_squared(
@@ -241,6 +242,36 @@ def fit_squared(
     path = _widen(factor.path(solution, targets), used, len(scale))
     tried = {} if tuning is None else tuning.tried
     return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+
+
+def fit_stacks(
+    data: StackRows,
+    names: Sequence[str],
+    *,
+    alpha: Any = "cv",
+    alphas: Any = None,
+    family_scales: Any = "cv",
+    path: str = "signed",
+    n_points: int = 20,
+    weight: Weight | Callable[[float], float] | None = None,
+) -> FittedPath:
+    """Fit the closed-form path to models of these names; further columns of the rows are hardly shrunk.
+
+    The parameters are those of the estimators.
+    """
+    n_free, tuned = len(data.names) - len(names), isinstance(alpha, str)
+    units = RidgeUnits.of(data.statistics(), len(names)) if tuned and alphas is None else RidgeUnits()
+    return fit_squared(
+        data,
+        alphas=ridges(alpha, alphas, loss="squared", regression=data.regression, unit=units.ridge),
+        family_of=families(names, n_free),
+        family_scales=ridge_scales(family_scales, names, n_free, tuned=tuned, free=units.free),
+        kind=path,
+        n_points=n_points,
+        weight=weight,
+        group=group_columns(names, n_free),
+        units=units,
+    )
 
 
 @dataclass(frozen=True, eq=False)

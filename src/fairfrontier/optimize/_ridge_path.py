@@ -31,9 +31,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
 from fairfrontier._columns import to_frame
@@ -591,7 +591,7 @@ def least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
     system = np.vstack([constraints.T, limits])
     goal = np.zeros(len(system))
     goal[-1] = 1.0
-    dual, _ = nnls(system, goal, maxiter=30 * system.shape[1])
+    dual, _ = scipy.optimize.nnls(system, goal, maxiter=30 * system.shape[1])
     residual = system @ dual - goal
     return np.asarray(-residual[:-1] / residual[-1])
 

@@ -1,6 +1,7 @@
 """What goes into a stack: its parameters, the rows, and the columns of scores, checked.
 
-Functions that are given `stack` read the parameters of a FairStacks estimator.
+Functions that are given `stack` read the parameters of a FairStacks estimator; only they load scikit-learn, which an
+audit does without.
 """
 
 import warnings
@@ -10,14 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.validation import _num_samples as number_of_rows
-from sklearn.utils.validation import validate_data
 
 from fairfrontier import _validation as validate
-from fairfrontier._attribute_models import GROUP
 from fairfrontier._columns import is_frame
-from fairfrontier._groups import ProbableGroups
+from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
@@ -167,6 +164,9 @@ def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned
 
 def fit_rows(stack: Any, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
     """Return the validated rows of a fit, without scores."""
+    from sklearn.exceptions import DataConversionWarning
+    from sklearn.utils.validation import _num_samples as number_of_rows
+
     if y is None:
         raise InvalidInputError(f"{type(stack).__name__} requires y to be passed, but the target y is None")
     if getattr(y, "ndim", 1) == 2:
@@ -261,6 +261,8 @@ def precomputed_columns(stack: Any, X: Any, *, fitting: bool) -> NDArray[np.floa
 
     A fit keeps the names, as `names_` of the stack, and whether they were given.
     """
+    from sklearn.utils.validation import validate_data
+
     validate.refuse_masked(X, parameter="X")
     named = validate.by_name(X) or is_frame(X)
     if named:
