@@ -272,6 +272,23 @@ class StackRows:
         by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
         return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials)
 
+    def along(self, lines: Sequence["Line"], *, folds: bool) -> "Along":
+        """Return the function from multipliers to the points on one line, or with `folds` on a line for each fold.
+
+        Where the rows are in memory, the models' predictions are looked at once, whatever is asked of the function.
+        """
+        own = self.folds if folds else None
+        step = _OnLines(own, dict(zip(self.moments.numbers if folds else (0,), lines, strict=True)))
+        names = tuple(f"line_{j}" for j in range(lines[0][0].shape[1]))
+        reduced = self._chunks.map(step, names).kept()
+
+        def evaluate(multipliers: Sequence[FloatArray]) -> TradeoffPoints:
+            stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(step.lines, multipliers, strict=True)}
+            function = _SumStacks(self.regression, self.threshold, None if own is None else Folds(), stacks)
+            return self._points(function, 1, reduced)[0]
+
+        return evaluate
+
     def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
         """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
         options: dict[str, Any] = {"labelled": not self.regression, "threshold": self.threshold, "scores": scores}
@@ -314,9 +331,9 @@ class StackRows:
         classes = self.contrasts.classes
         return np.asarray(rows.y == (classes[1] if classes is not None else None), dtype=np.float64)
 
-    def _points(self, function: "_SumStacks", n_trials: int) -> list[TradeoffPoints]:
-        """Return the points of each trial from one pass over the rows."""
-        sums = self._chunks.sum(function).in_order(self.contrasts.keys)
+    def _points(self, function: "_SumStacks", n_trials: int, chunks: Chunks | None = None) -> list[TradeoffPoints]:
+        """Return the points of each trial from one pass over the rows, or over `chunks` of them."""
+        sums = (chunks or self._chunks).sum(function).in_order(self.contrasts.keys)
         result = []
         for i, outcome in enumerate(np.hsplit(sums.outcome, n_trials)):
             p = outcome.shape[1]
@@ -341,13 +358,13 @@ class FoldStacks:
     Attributes
     ----------
     weights, constants : ndarray of shape (k, q), (q,)
-        Columns of scores, or start and directions of each trial side by side.
+        Columns of scores, or start and directions of each trial side by side; no weights: the rows have them already.
     multipliers : tuple of ndarray of shape (p, m)
         Those of each trial; empty: the columns are scores.
     """
 
-    weights: FloatArray
-    constants: FloatArray
+    weights: FloatArray | None
+    constants: FloatArray | float
     multipliers: tuple[FloatArray, ...]
 
     def sums(self, rows: Rows, *, regression: bool, threshold: float | None) -> KeyedSums:
@@ -357,7 +374,7 @@ class FoldStacks:
             "threshold": threshold,
             "y": rows.numbers() if regression else None,
         }
-        columns = rows.scores @ self.weights + self.constants
+        columns = rows.scores if self.weights is None else rows.scores @ self.weights + self.constants
         if not self.multipliers:
             return keyed_sums(rows, scores=columns, **options)
         lines = np.hsplit(columns, len(self.multipliers))
@@ -405,6 +422,24 @@ class _SumStacks:
 
 
 @dataclass(frozen=True, eq=False)
+class _OnLines:
+    """The step that replaces predictions by start and directions of the stacks on a line, one for each fold."""
+
+    folds: Folds | None
+    lines: Mapping[int, "Line"]
+
+    def __call__(self, rows: Rows) -> Rows:
+        fold = np.zeros(len(rows), dtype=np.intp) if self.folds is None else self.folds.of_rows(rows)
+        scores = np.empty((len(rows), next(iter(self.lines.values()))[0].shape[1]))
+        for number in np.unique(fold):
+            weights, constants = self.lines[number]
+            mine = slice(None) if self.folds is None else np.flatnonzero(fold == number)
+            scores[mine] = rows.scores[mine] @ weights + constants
+        names = tuple(f"line_{j}" for j in range(scores.shape[1]))
+        return replace(rows.with_scores(scores, names), fold=fold)
+
+
+@dataclass(frozen=True, eq=False)
 class _SumChanges:
     """The function from rows to the sums of decisions that differ from those of the first of some stacks."""
 
@@ -426,6 +461,10 @@ def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray
 
 
 Targets = Callable[[RidgeSolution], FloatArray]
+# (W, c) such that H·W + c are the start and the directions of stacks, shapes (k, 1 + m) and (1 + m,).
+Line = tuple[FloatArray, FloatArray]
+# From the multipliers (p, m) of each fold to the points there.
+Along = Callable[[Sequence[FloatArray]], TradeoffPoints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -500,6 +539,11 @@ class CrossValidation:
             multipliers = tuple(solution.multipliers(targets(solution)) for solution in solutions)
             stacks.append(FoldStacks(weights, constants, multipliers))
         return self._rows.evaluate_folds(stacks, len(trials))
+
+    def along(self, trial: Trial) -> Callable[[Targets], TradeoffPoints]:
+        """Return the function from targets to the out-of-fold points of one trial."""
+        evaluate = self._rows.along([self._lines([trial], fold) for fold in range(len(self.train))], folds=True)
+        return lambda targets: evaluate([solution.multipliers(targets(solution)) for solution in trial.solutions])
 
     def _lines(self, trials: Sequence[Trial], fold: int) -> tuple[FloatArray, FloatArray]:
         """Return (W, c) such that H·W + c are the start and the directions of each trial on a fold, side by side."""

@@ -216,8 +216,10 @@ def fit_squared(
     targets = solution.target_for_lambda(penalties) if kind == "paper" else signed_targets(solution.b0, n_points)
     variance = target_variance(statistics, data.threshold)
 
+    along = data.along([full.line()], folds=False)
+
     def refitted(multipliers: FloatArray) -> TradeoffPoints:
-        return data.evaluate(*full.stacks(displaced(multipliers)(full)))
+        return along([full.multipliers(displaced(multipliers)(full))])
 
     walker = None if tuning is None else tuning.walker
     if tuning is None and kind == "signed" and len(solution.b0) > 1:

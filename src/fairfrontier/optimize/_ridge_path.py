@@ -531,6 +531,13 @@ class RidgeSolution:
         weights = self.w0 + self.multipliers(target) @ self.U.T
         return weights, self.mean_y - weights @ self.mean_h
 
+    def line(self) -> tuple[FloatArray, FloatArray]:
+        """Return (W, c) such that H·W + c are the start and the directions, shapes (k, 1 + m) and (1 + m,)."""
+        weights = np.column_stack([self.w0, self.U])
+        constants = -self.mean_h @ weights
+        constants[0] += self.mean_y
+        return weights, constants
+
     def multipliers(self, target: FloatArray) -> FloatArray:
         """Return S⁻¹(t − b₀) for targets (p, m), shape (p, m)."""
         _, inverse = self._root
