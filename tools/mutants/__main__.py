@@ -37,6 +37,7 @@ PARTS = {
             "utilities",
             "mixture",
             "quantify_fauc",
+            "optimize_statistics",
         ),
     ),
     "ridge path": (

@@ -16,7 +16,7 @@ from fairfrontier._cli.output import command_line
 from fairfrontier._cli.table import AuditTable, open_audit
 from fairfrontier._validation import one_of
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import Weight
+from fairfrontier.quantify._fauc import Weight
 from fairfrontier.report import Settings
 from fairfrontier.report._audit import summarise_rows
 from fairfrontier.report._summarise import default_title

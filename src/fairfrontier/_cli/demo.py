@@ -20,9 +20,8 @@ from fairfrontier.identify._display import TAFDisplay
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.learners import MinipatchTrees, fit_models, kitchen_sink
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
-from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._fauc import StepWeight, fauc
 from fairfrontier.quantify._inference import fauc_interval
-from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
 from fairfrontier.report._outputs import output_names
 from fairfrontier.report._stack import path_names

@@ -18,11 +18,9 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates, points_from_sums
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
-from fairfrontier.metrics._constant import constant_outcome
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
 from fairfrontier.metrics._contrasts import Contrasts
-from fairfrontier.metrics._evaluation import Sums
-from fairfrontier.metrics._sums import CellSums, KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import CellSums, KeyedSums, Sums, keyed_sums
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
 from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 

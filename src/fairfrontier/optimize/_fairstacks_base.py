@@ -22,8 +22,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
-from fairfrontier.metrics._evaluation import masks_of_chunks
-from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import KeyedSums, keyed_sums, masks_of_chunks
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize import _stack_input as given
 from fairfrontier.optimize._cross_validation import Folds, StackRows, assign_folds, chunk_folds
@@ -31,7 +30,7 @@ from fairfrontier.optimize._fitting import InUnits, OperatingPoint, StackPath, e
 from fairfrontier.optimize._losses import LOSSES, named_loss
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._selection import Selection, checked_confidence, checked_limits, select
-from fairfrontier.quantify._weights import StepWeight
+from fairfrontier.quantify._fauc import StepWeight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
 

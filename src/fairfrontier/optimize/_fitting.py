@@ -19,7 +19,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.metrics._evaluation import sum_rows
+from fairfrontier.metrics._sums import sum_rows
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows, train_test
 from fairfrontier.optimize._losses import (
     LOSSES,
@@ -52,8 +52,7 @@ from fairfrontier.optimize._tuning import (
     target_variance,
     tune,
 )
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 if TYPE_CHECKING:
     from fairfrontier.optimize._selection import Selection

@@ -22,7 +22,7 @@ from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_cont
 from fairfrontier.optimize._losses import named_loss
 from fairfrontier.optimize._ridge_path import LARGEST, TAU_ADVICE
 from fairfrontier.optimize._tuning import FREE
-from fairfrontier.quantify._weights import as_weight
+from fairfrontier.quantify._fauc import as_weight
 
 PRECOMPUTED = "precomputed"
 PREFIT = "prefit"

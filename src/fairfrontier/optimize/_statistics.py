@@ -17,8 +17,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, RowSets, build_contrasts
-from fairfrontier.metrics._evaluation import check_mask_length, masks_of_chunks
-from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import KeyedSums, check_mask_length, keyed_sums, masks_of_chunks
 
 if TYPE_CHECKING:
     from fairfrontier.optimize._cross_validation import Folds

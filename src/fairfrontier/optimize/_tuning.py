@@ -23,8 +23,7 @@ from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
 from fairfrontier.optimize._ridge_path import RidgeSolution, evidence_of_directions, evidence_scales
 from fairfrontier.optimize._statistics import StackStatistics
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 Evaluate = Callable[[FloatArray], TradeoffPoints]
 # Movements of the scores, relative to their distance from the threshold, at which the first scan looks on each side.

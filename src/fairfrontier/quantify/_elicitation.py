@@ -20,8 +20,7 @@ from fairfrontier import exceptions
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import TabulatedWeight
+from fairfrontier.quantify._fauc import TabulatedWeight, fauc
 
 # Differences in FAUC are some hundredths; multiplied by this they, and the coefficients of the fit, are of order one.
 _SCALE = 100.0

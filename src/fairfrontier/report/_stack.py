@@ -15,7 +15,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
 from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.quantify._weights import PointWeight, Weight
+from fairfrontier.quantify._fauc import PointWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 
