@@ -10,8 +10,8 @@ from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
 from fairfrontier.optimize._base_models import FitOptions, fit_group_columns, wants_group_models
-from fairfrontier.optimize._fitting import group_columns
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, plug_in_directions, signed_targets
+from fairfrontier.optimize._stack_input import group_columns
 
 from .stacking import Stacking, measured
 
@@ -263,11 +263,12 @@ def test_weights_reach_the_models_of_the_attribute():
     ],
 )
 def test_when_models_of_the_attribute_are_added(given, options, wanted):
-    defaults = {"names": ["lr"], "fairness": "equalized_odds", "loss": "squared", "path": "signed"} | options
-    assert wants_group_models(given, defaults.pop("names"), **defaults) is wanted
+    parameters = {"names": ["lr"], "fairness": "equalized_odds"} | options
+    names = parameters.pop("names")
+    assert wants_group_models(FairStacksClassifier(group_models=given, **parameters), names) is wanted
 
 
 @pytest.mark.parametrize(("given", "fairness"), [("yes", "demographic_parity"), (True, [])])
 def test_what_group_models_may_be(given, fairness):
     with pytest.raises(InvalidInputError, match="group_models"):
-        wants_group_models(given, [], fairness=fairness, loss="squared", path="signed")
+        wants_group_models(FairStacksClassifier(group_models=given, fairness=fairness), [])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
 from fairfrontier.optimize import solve_stack
-from fairfrontier.optimize._folds import assign_folds, train_test
+from fairfrontier.optimize._cross_validation import assign_folds, train_test
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, evidence_scales, paper_penalties
 from fairfrontier.optimize._tuning import SHARES_OF_BIAS, place, tune
 from fairfrontier.quantify import StepWeight

@@ -24,8 +24,6 @@ from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
 
-# Family of the models of the attribute: a base model whose name begins with ``group/`` is one.
-GROUP = "group"
 # Categories of a feature that become columns of their own: the most frequent ones.
 _CATEGORIES = 60
 # Columns of a sparse matrix that are kept, those with most entries: as a dense matrix the others would fill the memory.

@@ -11,6 +11,8 @@ from fairfrontier._columns import as_array, frame_columns, is_frame, is_missing,
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
+# Family of the models of the attribute: a base model whose name begins with ``group/`` is one.
+GROUP = "group"
 # A group of this name takes part in accuracy and in no comparison.
 NOT_COMPARED = "(not compared)"
 # Probabilities of a row may miss 1 by this much: they were rounded.

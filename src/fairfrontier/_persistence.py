@@ -58,7 +58,7 @@ _MODULES = {
     "RowSets": "metrics._contrasts",
     "RuleCore": "learners._plug_in",
     "SearchModel": "search._model",
-    "Selection": "optimize._operating_point",
+    "Selection": "optimize._selection",
     "StepWeight": "quantify._weights",
     "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",

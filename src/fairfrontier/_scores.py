@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import is_classifier, is_regressor
 
 from fairfrontier._columns import FloatArray, column, factorize, factorize_objects, finite, is_missing, numeric
 from fairfrontier._validation import check_finite
@@ -114,14 +113,21 @@ def positive_labels(y: Any, classes: Classes, *, parameter: str = "y", whose: st
 
 def classifies(model: Any) -> bool:
     """Tell whether a model is a classifier: by its own word, its `classes_` or its `predict_proba`."""
-    if hasattr(model, "__sklearn_tags__") and is_classifier(model):
-        return True
+    if hasattr(model, "__sklearn_tags__"):
+        from sklearn.base import is_classifier  # a model that has tags has loaded scikit-learn
+
+        if is_classifier(model):
+            return True
     return getattr(model, "classes_", None) is not None or hasattr(model, "predict_proba")
 
 
 def regresses(model: Any) -> bool:
     """Tell whether a model says that it is a regressor; those of other libraries may say nothing."""
-    return hasattr(model, "__sklearn_tags__") and bool(is_regressor(model))
+    if not hasattr(model, "__sklearn_tags__"):
+        return False
+    from sklearn.base import is_regressor
+
+    return bool(is_regressor(model))
 
 
 def classes_of(model: Any) -> NDArray[Any]:

@@ -4,6 +4,7 @@ Exit code 0: done. Exit code 2: bad input, with one line on the standard error t
 defect of fairfrontier, in one line; with --debug its traceback. Exit code 130: interrupted.
 """
 
+import os
 import sys
 import traceback
 import warnings
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     >>> main(["datasets", "--colour"])
     2
     """
+    # Read when numpy is loaded: looking for huge pages takes the system longer than filling small ones.
+    os.environ.setdefault("NUMPY_MADVISE_HUGEPAGE", "0")
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = _DEBUG in given
     remember_arguments(given)

@@ -55,7 +55,7 @@ PARTS = {
         ),
     ),
     "selection": (
-        [PACKAGE / f"optimize/_{name}.py" for name in ("selection_rule", "selection", "promise")],
+        [PACKAGE / f"{name}.py" for name in ("optimize/_selection_rule", "optimize/_selection", "quantify/_promise")],
         ("optimize_selection", "promise", "mixture"),
     ),
 }

@@ -106,9 +106,9 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
         column = column.dictionary_decode()
     if arrow.types.is_decimal(column.type) or arrow.types.is_null(column.type):
         column = column.cast(arrow.float64())
-    values = column.to_numpy(zero_copy_only=False)
+    values = _as_numpy(column)
     if values.dtype.kind == "O" and arrow.types.is_boolean(column.type):
-        values = column.cast(arrow.float64()).to_numpy(zero_copy_only=False)
+        values = _as_numpy(column.cast(arrow.float64()))
     if values.dtype.kind not in "fiub":
         shown = column[0].as_py() if len(column) else None
         raise InvalidInputError(
@@ -138,13 +138,21 @@ def _values(column: Any) -> NDArray[Any]:
     types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
     numbers = types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)
     if numbers and (types.is_floating(column.type) or not column.null_count):
-        return np.asarray(column.to_numpy(zero_copy_only=False))
+        return _as_numpy(column)
     encoded = column if types.is_dictionary(column.type) else column.dictionary_encode()
     values = encoded.dictionary.to_pylist()
     lookup = np.empty(len(values) + 1, dtype=object)
     lookup[:-1] = [None if isinstance(value, str) and not value.strip() else value for value in values]
-    indices = encoded.indices.fill_null(len(values))
-    return np.asarray(lookup[indices.to_numpy(zero_copy_only=False)])
+    indices = encoded.indices.fill_null(len(values)) if encoded.indices.null_count else encoded.indices
+    return np.asarray(lookup[_as_numpy(indices)])
+
+
+def _as_numpy(column: Any) -> NDArray[Any]:
+    """Return a pyarrow array; where it can be taken as it is, pandas is not loaded for it."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    if (arrow.types.is_integer(column.type) or arrow.types.is_floating(column.type)) and not column.null_count:
+        return np.from_dlpack(column)
+    return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
 def file_chunks(
@@ -293,8 +301,8 @@ def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[
     >>> scores.astype(np.float32) > 0.5, single_precision(scores, 0.5) > 0.5
     (array([False, False]), array([False,  True]))
     """
-    result = numbers.astype(np.float32)
-    if threshold is None:
+    result = numbers.astype(np.float32, copy=False)
+    if threshold is None or np.can_cast(numbers.dtype, np.float32):  # as precise as it was: on the same side
         return result
     # As a double: compared with a plain float, single precision would round the threshold.
     threshold = np.float64(threshold)

@@ -55,6 +55,10 @@ class Chunks(ABC):
     def map(self, function: Step, names: tuple[str, ...] | None = None) -> "Chunks":
         """Return these chunks after `function`, which may drop rows or, with new `names`, replace the scores."""
 
+    def kept(self) -> "Chunks":
+        """Return these chunks after all functions, once and for all where the rows are one chunk in memory."""
+        return self
+
 
 def add(first: T | None, second: T | None) -> T | None:
     """Add two results, of which a chunk without rows has none."""
@@ -85,6 +89,7 @@ class StreamedChunks(Chunks):
         super().__init__(names)
         self._open = open_chunks
         self._steps: tuple[Step, ...] = ()
+        self._in_memory = False
 
     def __iter__(self) -> Iterator[Rows]:
         for chunk, done in self._open():
@@ -102,8 +107,11 @@ class StreamedChunks(Chunks):
 
     def map(self, function: Step, names: tuple[str, ...] | None = None) -> "StreamedChunks":
         other = StreamedChunks(self.names if names is None else names, self._open)
-        other._steps, other.progress = (*self._steps, function), self.progress
+        other._steps, other.progress, other._in_memory = (*self._steps, function), self.progress, self._in_memory
         return other
+
+    def kept(self) -> "StreamedChunks":
+        return whole(next(iter(self))) if self._in_memory else self
 
 
 def is_dask(*values: Any) -> bool:
@@ -114,7 +122,9 @@ def is_dask(*values: Any) -> bool:
 
 def whole(rows: Rows) -> StreamedChunks:
     """Take rows that are all in memory as one chunk."""
-    return StreamedChunks(rows.names, lambda: iter([(rows, 1.0)]))
+    chunks = StreamedChunks(rows.names, lambda: iter([(rows, 1.0)]))
+    chunks._in_memory = True
+    return chunks
 
 
 def rows_of_chunk(chunk_rows: int | None, n_models: int) -> int:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import isotonic_regression, linprog
+import scipy
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import FairFrontierError, InfeasibleError
@@ -11,6 +11,8 @@ from fairfrontier.metrics._contrasts import RowSets
 
 # Two slopes of the parametric program that differ by less are one line.
 _SLOPE_TOLERANCE = 1e-9
+# Up to so many steps a hull is found by a loop.
+_FEW_STEPS = 500
 # A probability below this is a zero of the solver.
 _NO_PROBABILITY = 1e-12
 
@@ -41,8 +43,31 @@ def concave_majorant(x: FloatArray, y: FloatArray) -> IntArray:
     if len(x) <= 2:
         return np.arange(len(x))
     width = np.maximum(np.diff(x), 1e-200)  # two levels a denormal number apart would have an infinite slope
-    blocks = isotonic_regression(np.diff(y) / width, weights=width, increasing=False).blocks
-    return np.asarray(blocks, dtype=np.intp)
+    slope = np.diff(y) / width
+    if len(slope) > _FEW_STEPS:
+        blocks = scipy.optimize.isotonic_regression(slope, weights=width, increasing=False).blocks
+        return np.asarray(blocks, dtype=np.intp)
+    return _pools(slope, width)
+
+
+def _pools(slope: FloatArray, width: FloatArray) -> IntArray:
+    """Return the first step of each pool of steps whose mean slopes descend, and the number of steps.
+
+    `isotonic_regression` does the same, and loading it takes longer than the few steps of most curves.
+    """
+    means: list[float] = []
+    sizes: list[float] = []
+    starts: list[int] = []
+    for start, (mean, size) in enumerate(zip(slope.tolist(), width.tolist(), strict=True)):
+        means.append(mean)
+        sizes.append(size)
+        starts.append(start)
+        while len(means) > 1 and means[-2] <= means[-1]:
+            last, of_last = means.pop(), sizes.pop()
+            starts.pop()
+            means[-1] = (means[-1] * sizes[-1] + last * of_last) / (sizes[-1] + of_last)
+            sizes[-1] += of_last
+    return np.array([*starts, len(slope)], dtype=np.intp)
 
 
 def signed_hull_1d(bias: FloatArray, accuracy: FloatArray) -> Knots:
@@ -173,7 +198,7 @@ class _MixtureProgram:
         """Return the best mixture that is fair enough."""
         gap = np.where(self.gap > 0, fairness, self.gap) if self.ratio else self.gap
         limit = np.full(len(gap), 0.0 if self.ratio else 1.0 - fairness)
-        result = linprog(
+        result = scipy.optimize.linprog(
             self.cost,
             A_ub=np.vstack([self.rows, gap]),
             b_ub=np.concatenate([np.zeros(len(self.rows)), limit]),
@@ -193,7 +218,7 @@ class _MixtureProgram:
         with_gap[len(self.rows) :, -1] = -1.0
         cost = np.zeros(with_gap.shape[1])
         cost[-1] = 1.0
-        result = linprog(
+        result = scipy.optimize.linprog(
             cost,
             A_ub=with_gap,
             b_ub=np.zeros(len(with_gap)),

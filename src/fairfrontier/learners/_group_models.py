@@ -9,7 +9,6 @@ from joblib import Parallel, delayed
 from sklearn.utils.validation import _num_samples as number_of_rows
 
 from fairfrontier._attribute_models import (
-    GROUP,
     GroupProbability,
     GroupTarget,
     class_probabilities,
@@ -17,6 +16,7 @@ from fairfrontier._attribute_models import (
     fit_classifier,
     group_targets,
 )
+from fairfrontier._groups import GROUP
 from fairfrontier._validation import attributes, column, one_of, same_length
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix

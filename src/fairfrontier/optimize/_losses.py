@@ -10,15 +10,16 @@ from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy import sparse
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
-from scipy.optimize import brentq, nnls
 from scipy.special import expit, logit
 
 from fairfrontier import _validation as validate
+from fairfrontier import exceptions
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import ConvergenceWarning, FairFrontierError, InfeasibleError, InvalidInputError
+from fairfrontier.exceptions import FairFrontierError, InfeasibleError, InvalidInputError
 from fairfrontier.optimize._ridge_path import LARGEST, FairPath, least_distance
 
 # Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
@@ -205,7 +206,7 @@ def warn_if_unconverged(loss: str, solved: Sequence[Solved], tolerance: float) -
         warnings.warn(
             f"loss={loss!r} stopped with a KKT residual of {worst.residual:.2g}, above the tolerance {tolerance:g}, "
             f"after {worst.iterations} iterations: use a larger alpha",
-            ConvergenceWarning,
+            exceptions.ConvergenceWarning,
             stacklevel=2,
         )
 
@@ -287,7 +288,7 @@ class LogisticSolver:
         left = float(np.abs(gradient).max())
         if len(reached):
             size = float(np.abs(reached).max())
-            multiplier, _ = nnls(reached.T / size, -gradient, maxiter=30 * len(box))
+            multiplier, _ = scipy.optimize.nnls(reached.T / size, -gradient, maxiter=30 * len(box))
             left = float(np.abs(gradient + reached.T @ multiplier / size).max())
         return max(left / self.scale, float(-room.min()) / tau)
 
@@ -395,7 +396,7 @@ class ResidualLoss:
         if self.name == "huber":
             slope = partial(self._pull, y, weight)
             low, high = float(y.min()), float(y.max())
-            return float(brentq(slope, low, high, xtol=1e-13 * (high - low))) if low < high else low
+            return float(scipy.optimize.brentq(slope, low, high, xtol=1e-13 * (high - low))) if low < high else low
         order = np.argsort(y)
         total = np.cumsum(weight[order])
         return float(y[order][np.searchsorted(total, self.parameter * total[-1] * (1.0 - 1e-12))])

@@ -31,9 +31,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy
 from scipy.linalg import cho_factor, cho_solve, eigh
 from scipy.linalg.lapack import dpotrf, dpotri
-from scipy.optimize import nnls
 from scipy.sparse import csr_array
 
 from fairfrontier._columns import to_frame
@@ -531,6 +531,13 @@ class RidgeSolution:
         weights = self.w0 + self.multipliers(target) @ self.U.T
         return weights, self.mean_y - weights @ self.mean_h
 
+    def line(self) -> tuple[FloatArray, FloatArray]:
+        """Return (W, c) such that H·W + c are the start and the directions, shapes (k, 1 + m) and (1 + m,)."""
+        weights = np.column_stack([self.w0, self.U])
+        constants = -self.mean_h @ weights
+        constants[0] += self.mean_y
+        return weights, constants
+
     def multipliers(self, target: FloatArray) -> FloatArray:
         """Return S⁻¹(t − b₀) for targets (p, m), shape (p, m)."""
         _, inverse = self._root
@@ -591,7 +598,7 @@ def least_distance(constraints: FloatArray, limits: FloatArray) -> FloatArray:
     system = np.vstack([constraints.T, limits])
     goal = np.zeros(len(system))
     goal[-1] = 1.0
-    dual, _ = nnls(system, goal, maxiter=30 * system.shape[1])
+    dual, _ = scipy.optimize.nnls(system, goal, maxiter=30 * system.shape[1])
     residual = system @ dual - goal
     return np.asarray(-residual[:-1] / residual[-1])
 

@@ -499,9 +499,10 @@ def tune(
     signal = held_out_signal(validation, trial)
     found = None
     if path == "signed":
+        along = validation.along(trial)
 
         def evaluate(multipliers: FloatArray) -> TradeoffPoints:
-            return validation.values([trial], displaced(multipliers))[0]
+            return along(displaced(multipliers))
 
         train = validation.train[0].take(np.flatnonzero(np.isfinite(trial.scale)))
         reach = movement(train, trial.solutions[0], threshold)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 from scipy.special import expit
 
 from fairfrontier import _validation as validate
+from fairfrontier import exceptions
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import ConvergenceWarning, InvalidInputError
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._weights import TabulatedWeight
@@ -213,7 +214,7 @@ def fit_masses(differences: FloatArray, smoothness: float) -> Fit:
         warnings.warn(
             f"elicit_weight: the optimality residual is {residual:.2g}, above {_TOLERANCE:g}; raise smoothness "
             f"(now {smoothness:g})",
-            ConvergenceWarning,
+            exceptions.ConvergenceWarning,
             stacklevel=3,
         )
     if not q.any():  # the answers prefer curves that are lower everywhere: no level has a positive mass
@@ -305,7 +306,7 @@ def _as_weight(share: FloatArray, knots: FloatArray) -> TabulatedWeight:
 def _any_weight(d: FloatArray) -> bool:
     """Tell whether some weight reproduces every answer: a linear program for the largest least margin."""
     m = d.shape[1]
-    result = linprog(
+    result = scipy.optimize.linprog(
         np.append(np.zeros(m), -1.0),
         A_ub=np.hstack([-d, np.ones((len(d), 1))]),
         b_ub=np.zeros(len(d)),

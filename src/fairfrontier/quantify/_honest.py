@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import isotonic_regression
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray
@@ -172,7 +172,7 @@ class _Choice:
     def height(self, ends: FloatArray) -> FloatArray:
         """Return the height of each step, which never rises; a step ends where `ends` says."""
         width = np.maximum(np.diff(ends, prepend=0.0), 1e-12)
-        return np.asarray(isotonic_regression(self.accuracy, weights=width, increasing=False).x)
+        return np.asarray(scipy.optimize.isotonic_regression(self.accuracy, weights=width, increasing=False).x)
 
     @property
     def drop(self) -> FloatArray:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtr, ndtri
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray, interpolation
@@ -232,7 +232,7 @@ class Resampled:
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the shortest interval that holds the intervals around all centres."""
-        z = float(norm.ppf(0.5 + confidence / 2.0))
+        z = float(ndtri(0.5 + confidence / 2.0))
         low = min(centre - z * float(np.hypot(error, self.kinks[0])) for centre, error in self._pairs())
         high = max(centre + z * float(np.hypot(error, self.kinks[1])) for centre, error in self._pairs())
         return low, high
@@ -243,7 +243,7 @@ class Resampled:
             return 1.0
         kink = self.kinks[0 if self.centres[0] > 0 else 1]
         wide = [(abs(centre), float(np.hypot(error, kink))) for centre, error in self._pairs()]
-        return max(float(2.0 * norm.sf(centre / error)) if error > 0 else 0.0 for centre, error in wide)
+        return max(float(2.0 * ndtr(-centre / error)) if error > 0 else 0.0 for centre, error in wide)
 
     def _pairs(self) -> list[tuple[float, float]]:
         return list(zip(self.centres, self.errors, strict=True))

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.integrate import quad
 
 from fairfrontier._columns import FloatArray, IntArray, column, finite, numeric
 from fairfrontier._validation import number
@@ -295,7 +295,7 @@ class CallableWeight(Weight):
         levels, where = np.unique(np.append(np.ravel(fairness), 0.0), return_inverse=True)
         pieces = [
             # A piece this narrow holds nothing, and quad's own subintervals of it would underflow.
-            quad(function, a, b, limit=200)[0] if b - a > 1e-100 else (b - a) * function((a + b) / 2.0)
+            scipy.integrate.quad(function, a, b, limit=200)[0] if b - a > 1e-100 else (b - a) * function((a + b) / 2.0)
             for a, b in pairwise(levels)
         ]
         total = np.concatenate([[0.0], np.cumsum(pieces)])

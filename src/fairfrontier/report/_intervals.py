@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -165,7 +165,7 @@ def differences(chunks: Chunks, base: Evaluation, settings: Settings, *, rows: R
     n_models, mean = len(base.points) - 1, found.better / found.weight
     zeroth, first, second = found.squares
     error = np.sqrt(np.maximum(second - 2 * mean * first + mean**2 * zeroth, 0.0)) / found.weight
-    half = float(norm.ppf(0.5 + settings.confidence / 2)) * error
+    half = float(ndtri(0.5 + settings.confidence / 2)) * error
     low, high = _fairness_ends(rows, base, settings, baseline)
     result = []
     for i in (i for i in range(n_models) if i != baseline):

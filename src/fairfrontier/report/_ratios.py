@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import chi2, fisher_exact, norm
+from scipy.special import gammaincinv, ndtr, ndtri
 
 from fairfrontier._validation import FloatArray, IntArray
 
@@ -13,6 +13,8 @@ FOUR_FIFTHS = 0.8
 BELOW, ABOVE, CANNOT_TELL, NO_RATIO = "below", "above", "cannot tell", "nobody selected"
 # Below this expected count the normal approximation of a test is not good enough.
 _FEW = 10.0
+# Chances of two tables that differ by less than this part are equal.
+_TIED = 1e-9
 # Halvings of the logarithm of a ratio: more than enough for double precision.
 _HALVINGS = 60
 # No ratio of counts in memory is farther from 1 than this.
@@ -30,7 +32,7 @@ def wilson(hits: Any, n: Any, confidence: float) -> tuple[FloatArray, FloatArray
     [0.4902, 0.9433]
     """
     hits, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64))
-    square = float(norm.ppf(0.5 + confidence / 2.0)) ** 2
+    square = float(ndtri(0.5 + confidence / 2.0)) ** 2
     with np.errstate(invalid="ignore", divide="ignore"):
         share = hits / n
         centre = (share + square / (2 * n)) / (1 + square / n)
@@ -66,7 +68,7 @@ def ratio_interval(hits: Any, n: Any, other_hits: Any, other_n: Any, confidence:
     """
     arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (hits, n, other_hits, other_n, confidence)))
     x1, n1, x2, n2, level = (np.ravel(array) for array in arrays)
-    limit = chi2.ppf(level, 1)
+    limit = 2.0 * gammaincinv(0.5, level)  # the quantile of χ² with one degree of freedom
     with np.errstate(divide="ignore", invalid="ignore"):
         start = np.log(x1 / n1) - np.log(x2 / n2)
     start = np.clip(np.where(np.isnan(start), 0.0, start), -_FARTHEST, _FARTHEST)
@@ -110,13 +112,22 @@ def proportion_test(hits: Any, n: Any, other_hits: Any, other_n: Any) -> FloatAr
     with np.errstate(divide="ignore", invalid="ignore"):
         pooled = (x1 + x2) / (n1 + n2)
         error = np.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2))
-        p = 2 * norm.sf(np.abs(x1 / n1 - x2 / n2) / error)
+        p = 2 * ndtr(-np.abs(x1 / n1 - x2 / n2) / error)
         expected = np.minimum(n1, n2) * np.minimum(pooled, 1 - pooled)
     p = np.where(error > 0, p, 1.0)
     for i in np.flatnonzero((expected < _FEW) & (n1 > 0) & (n2 > 0)):
-        counts = np.rint([[x1[i], n1[i] - x1[i]], [x2[i], n2[i] - x2[i]]]).astype(int)
-        p[i] = fisher_exact(counts).pvalue
+        p[i] = _fisher(*np.rint([x1[i], n1[i], x2[i], n2[i]]).astype(int).tolist())
     return np.where((n1 > 0) & (n2 > 0), p, np.nan).reshape(arrays[0].shape)
+
+
+def _fisher(x1: int, n1: int, x2: int, n2: int) -> float:
+    """Return the p-value of Fisher's exact test: the tables with these margins that are not more likely than this."""
+    hits, first = x1 + x2, max(0, x1 + x2 - n2)
+    x = np.arange(first, min(n1, hits) + 1, dtype=np.float64)
+    steps = (n1 - x[:-1]) * (hits - x[:-1]) / ((x[:-1] + 1) * (n2 - hits + x[:-1] + 1))
+    log_chance = np.cumsum(np.log(np.concatenate([[1.0], steps])))
+    chance = np.exp(log_chance - log_chance.max())
+    return float(chance[chance <= chance[x1 - first] * (1 + _TIED)].sum() / chance.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,10 +12,10 @@ from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize._fairstacks import FairStacksClassifier, FairStacksRegressor
-from fairfrontier.optimize._folds import hashed_folds
+from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
+from fairfrontier.optimize._fitting import InUnits, fit_stacks
 from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.quantify._weights import PointWeight
+from fairfrontier.quantify._weights import PointWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 
@@ -32,20 +32,25 @@ TRIAL_POINTS = 20
 _FOLDS = 5
 
 
-def new_stack(settings: Settings, names: Sequence[str], **options: Any) -> Any:
+def new_stack(settings: Settings, names: Sequence[str]) -> Any:
     """Return an unfitted stack of precomputed scores."""
+    from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor  # an audit does without scikit-learn
+
     kind = FairStacksRegressor if settings.regression else FairStacksClassifier
     return kind(
         list(names),
         fairness=settings.fairness,
-        # A point weight looks at one level only, and on 20 points says too little to tune by.
-        weight=settings.weight if not isinstance(settings.weight, PointWeight) else None,
+        weight=_tuning_weight(settings),
         cv="precomputed",
         sensitive_mode=settings.sensitive_mode,
         threshold=settings.threshold,
         random_state=0,
-        **options,
     )
+
+
+def _tuning_weight(settings: Settings) -> Weight | None:
+    """Return the weight to tune by: a point weight looks at one level only, and on 20 points says too little."""
+    return None if isinstance(settings.weight, PointWeight) else settings.weight
 
 
 def deal(chunks: StreamedChunks, n_parts: int, settings: Settings, seed: int = 0) -> StreamedChunks:
@@ -208,9 +213,21 @@ def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, hal
     chosen = chosen.map(lambda rows: rows.with_scores(rows.scores.astype(np.float64, copy=False), names), names)
     folded = deal(whole(gathered(chosen)), _FOLDS, settings, seed=1)
     scales = "cv" if len(models) <= _MANY else None
-    stack = new_stack(settings, names, n_points=TRIAL_POINTS, family_scales=scales)
-    path: FairPath = stack.fit_chunks(whole(gathered(folded))).path_
-    return path
+    chunks, measure = (
+        whole(gathered(folded)),
+        {"fairness": settings.fairness, "sensitive_mode": settings.sensitive_mode},
+    )
+    units = InUnits.of(chunks, len(names), **measure) if settings.regression else None
+    data = StackRows(
+        chunks if units is None else chunks.map(units),
+        regression=settings.regression,
+        threshold=settings.threshold,
+        folds=Folds(),
+        **measure,
+    )
+    options: dict[str, Any] = {"n_points": TRIAL_POINTS, "weight": _tuning_weight(settings)}
+    fitted = fit_stacks(data, names, family_scales=scales, **options)
+    return fitted.path if units is None else units.undo(fitted).path
 
 
 def _spread(accuracy: FloatArray) -> IntArray:
