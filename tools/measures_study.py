@@ -118,9 +118,9 @@ def ratios(splits, names):
             for measure, asked in (("impact_ratio", 0.8), ("demographic_parity", 0.95)):
                 model = stack(measure).fit(X, y, sensitive_features=group)
                 for kind, more in (("plain", {}), ("randomised", {"randomize": True})):
-                    accepted = model.select(asked, **more).predict_proba(X_test)[:, 1]
-                    if kind == "plain":
-                        accepted = accepted > model.threshold
+                    chosen = model.select(asked, **more)
+                    mixed = chosen.selection_.kind == "mixture"
+                    accepted = chosen.predict_proba(X_test)[:, 1] if mixed else chosen.predict(X_test)
                     one = delivered(accepted, y_test, group_test, measure)
                     found.setdefault((measure, asked, kind), []).append(one)
         for (measure, asked, kind), rows in found.items():

@@ -382,10 +382,12 @@ class _MixtureProgram:
         self.k, n_blocks, self.ratio = len(accuracy), len(blocks), not sets.compares_differences
         rows = []
         for b, block in enumerate(blocks):
+            # Gaps stay the same when a model's rates are counted from one of them, and large scores lose no digits.
+            origin = 0.0 if self.ratio else rates[:, block[0]]
             for s in block:
                 for sign, bound in ((-1.0, 2 * b), (1.0, 2 * b + 1)):
                     row = np.zeros(self.k + 2 * n_blocks)
-                    row[: self.k], row[self.k + bound] = sign * rates[:, s], -sign
+                    row[: self.k], row[self.k + bound] = sign * (rates[:, s] - origin), -sign
                     rows.append(row)
         gap = np.zeros((n_blocks, self.k + 2 * n_blocks))
         gap[np.arange(n_blocks), self.k + 2 * np.arange(n_blocks)] = -1.0
@@ -429,7 +431,6 @@ class _MixtureProgram:
             method="highs",
         )
         self._check(result)
-        # The solver meets its constraints to 1e-7; ask for that much less than the extreme where it is not 0 or 1.
         smallest = float(result.fun)
         return 1.0 - smallest if smallest > 1e-9 else 1.0
 
