@@ -159,6 +159,16 @@ def test_whole_numbers_first_and_fractions_later(tmp_path):
     assert sum(float(chunk.scores.sum()) for chunk in chunks) == 7.5
 
 
+@pytest.mark.parametrize("place", [0, 70_000])
+def test_a_line_may_be_longer_than_a_block(place, tmp_path):
+    n = 80_000
+    with (tmp_path / "long.csv").open("w") as stream:
+        stream.write("y,sex,note,a\n")
+        stream.writelines(f"{i % 2},{'fm'[i % 2]},{'x' * (10**7 if i == place else 60)},{i}\n" for i in range(n))
+    chunks = file_chunks(tmp_path / "long.csv", label="y", sensitive="sex", scores=["a"], chunk_rows=999)
+    assert np.concatenate([chunk.scores[:, 0] for chunk in chunks]).tolist() == list(range(n))
+
+
 def test_one_row_without_weight_is_a_chunk():
     y, scores, groups, weight = people()
     weight[:50] = 0.0

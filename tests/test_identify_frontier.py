@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
 import fairfrontier as ff
+from fairfrontier.identify._hull import concave_majorant
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._contrasts import RowSets
 
@@ -268,6 +270,14 @@ class TestSignedHull:
         rates = np.tile([[0.7, 0.4], [0.2, 0.2]], (50, 1))
         points = points_from_rates(rates, ONE_CONTRAST, np.tile([0.8, 0.6], 50), tuple(map(str, range(100))))
         assert set(points.frontier("signed").support) == {0, 1}
+
+
+@pytest.mark.parametrize("n", [3, 10, 480, 520, 2000])
+def test_hull_of_few_and_of_many_points_is_that_of_isotonic_regression(n):
+    rng = np.random.default_rng(n)
+    x, y = np.sort(rng.random(n)), np.sort(rng.random(n).round(2))[::-1]
+    blocks = isotonic_regression(np.diff(y) / np.diff(x), weights=np.diff(x), increasing=False).blocks
+    assert concave_majorant(x, y).tolist() == blocks.tolist()
 
 
 class TestNearlyEqualLevels:

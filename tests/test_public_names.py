@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sklearn.exceptions
 from typer.main import get_command
@@ -34,6 +35,23 @@ def run(code, *arguments, stdin=None):
 
 
 COMMAND = "import sys\nfrom fairfrontier.cli import main\nprint('exit', main(sys.argv[1:]))"
+
+
+def test_an_audit_with_its_trial_stack_waits_for_no_library_that_it_does_not_use(tmp_path):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{y},{sex},{0.5 * y + 0.4 * noise:.4f},{noise:.4f}"
+        for y, sex, noise in zip(rng.integers(0, 2, 600), rng.choice(["f", "m"], 600), rng.random(600), strict=True)
+    ]
+    file = tmp_path / "people.csv"
+    file.write_text("\n".join(["y,sex,a,b", *lines, ""]), encoding="utf-8")
+    code = COMMAND + "\nprint('stats', 'scipy.stats' in sys.modules, 'optimize', 'scipy.optimize' in sys.modules)"
+    options = ("--label", "y", "--sensitive", "sex", "--out", str(tmp_path / "out"))
+    shown, _, loaded = run(code, "audit", str(file), *options)
+    assert "exit 0" in shown
+    assert "fair stack" in shown
+    assert "stats False optimize False" in shown
+    assert not loaded & {"sklearn", "pandas", "matplotlib", "joblib"}
 
 
 @pytest.mark.parametrize("name", ff.__all__)

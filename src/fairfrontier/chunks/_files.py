@@ -12,13 +12,15 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import one_of
-from fairfrontier.chunks._formats import TableFile, open_stream, open_table
+from fairfrontier.chunks._formats import BLOCK, SMALL_BLOCK, TableFile, open_stream, open_table
 from fairfrontier.chunks._source import StreamedChunks, rows_of_chunk
 from fairfrontier.exceptions import DataFileError, FairFrontierError, InvalidInputError
 
 _PURPOSE = "Reading a file in chunks"
 # Columns that are read at once where all rows are read at once: few enough for one memory to serve them in turn.
 _COLUMNS = 8
+# Types of numbers that pyarrow and numpy hold alike.
+_PLAIN = {"halffloat", "float", "double", *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64))}
 # Pyarrow would otherwise fetch the whole file ahead of what is read, and each column of a row group at once.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 2**20}
 
@@ -101,6 +103,8 @@ def _common_type(types: Sequence[Any]) -> Any:
 
 
 def _numbers(column: Any, name: str) -> NDArray[Any]:
+    if _is_plain(column):
+        return np.from_dlpack(column)
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     if arrow.types.is_dictionary(column.type):
         column = column.dictionary_decode()
@@ -148,11 +152,12 @@ def _values(column: Any) -> NDArray[Any]:
 
 
 def _as_numpy(column: Any) -> NDArray[Any]:
-    """Return a pyarrow array; where it can be taken as it is, pandas is not loaded for it."""
-    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    if (arrow.types.is_integer(column.type) or arrow.types.is_floating(column.type)) and not column.null_count:
-        return np.from_dlpack(column)
-    return np.asarray(column.to_numpy(zero_copy_only=False))
+    return np.from_dlpack(column) if _is_plain(column) else np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _is_plain(column: Any) -> bool:
+    """Tell whether a pyarrow array can be taken as it is: pandas, which takes long to load, is then not asked for."""
+    return not column.null_count and str(column.type) in _PLAIN
 
 
 def file_chunks(
@@ -316,7 +321,7 @@ def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[
 
 
 def file_schema(path: str | Path, *, delimiter: str | None = None) -> Any:
-    """Return the pyarrow schema of a CSV or Parquet file; the types of a CSV file are those of its first 32 MB."""
+    """Return the pyarrow schema of a CSV or Parquet file; the types of a CSV file are those of its first 8 MB."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     return arrow.schema(list(open_table(path, delimiter=delimiter).types.items()))
 
@@ -378,13 +383,25 @@ def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tupl
     words = (*columns.text, *columns.decisions)
     types |= dict.fromkeys(numbers, arrow.float64()) | dict.fromkeys(words, arrow.string())
     converting = found.converting(csv, column_types=types, include_columns=columns.all())
-    with (
-        open_stream(table.path, found) as (stream, raw),
-        csv.open_csv(stream, *found.options(csv), converting) as source,
-    ):
-        for batch in source:
-            for start in range(0, batch.num_rows, step):
-                yield batch.slice(start, step), min(raw.tell() / size, 1.0)
+    n_rows = 0
+    for block in (SMALL_BLOCK, BLOCK):
+        before = n_rows
+        try:
+            with (
+                open_stream(table.path, found) as (stream, raw),
+                csv.open_csv(stream, *found.options(csv, block), converting) as source,
+            ):
+                for batch in source:
+                    for start in range(min(before, batch.num_rows), batch.num_rows, step):
+                        part = batch.slice(start, step)
+                        n_rows += part.num_rows
+                        yield part, min(raw.tell() / size, 1.0)
+                    before -= min(before, batch.num_rows)
+            return
+        except arrow.ArrowInvalid as error:
+            if block == BLOCK or "straddling" not in str(error):
+                raise
+        # A line is longer than a small block: on from there with large ones.
 
 
 def _excel_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tuple[Any, float]]:
