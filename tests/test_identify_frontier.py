@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import fairfrontier as ff
-from fairfrontier.identify._hull import concave_majorant
+from fairfrontier.identify._frontier import concave_majorant
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._contrasts import RowSets
 
