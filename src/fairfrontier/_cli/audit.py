@@ -71,7 +71,7 @@ def trail(file: Path, table: AuditTable) -> dict[str, Any]:
     }
 
 
-def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:
+def settings_of(options: AuditOptions, table: AuditTable, weight: Weight) -> Settings:
     """Return what was asked, for the summary."""
     return Settings(
         source=options.file.name,
@@ -90,7 +90,7 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
         reference=dict(_reference(text, table) for text in options.reference),
         baseline=_baseline(options.baseline, table),
         title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
-        notes=(*notes, *table.notes),
+        notes=table.notes,
     )
 
 

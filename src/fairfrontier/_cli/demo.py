@@ -45,10 +45,10 @@ class Split:
     test: NDArray[np.intp]
 
 
-def split_adult(seed: int = 0) -> Split:
+def split_adult() -> Split:
     """Return Adult split 50/25/25."""
     bunch = load_adult(as_frame=False)
-    order = np.random.default_rng(seed).permutation(len(bunch.target))
+    order = np.random.default_rng(0).permutation(len(bunch.target))
     train, ensemble, test = np.split(order, [len(order) // 2, 3 * len(order) // 4])
     return Split(design_matrix(bunch).values, bunch.target, bunch.sensitive_features["gender"], train, ensemble, test)
 

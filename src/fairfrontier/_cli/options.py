@@ -5,8 +5,8 @@ import fnmatch
 import json
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,13 @@ class AuditOptions:
     reference: tuple[str, ...] = ()
     baseline: str | None = None
     encoding: str | None = None
+
+    @classmethod
+    def given(cls, words: Mapping[str, Any], **changed: Any) -> "AuditOptions":
+        """Return the options among the parameters of a command, by their names, with some changed."""
+        found = {option.name: words[option.name] for option in fields(cls)} | changed
+        several = {name: tuple(found[name] or ()) for name in ("sensitive", "scores", "threshold", "reference")}
+        return cls(**found | several | {"delimiter": parse_delimiter(found["delimiter"])})
 
     def check(self) -> Weight:
         """Return the weight; raise for a value that no option may have, before the file is read."""

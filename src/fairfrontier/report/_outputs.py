@@ -34,6 +34,8 @@ _MOST_MODELS = 1000
 _FOLDER = resources.files("fairfrontier.report")
 # What the programs are called that can print a page.
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
+# Models whose groups a page without labels shows.
+_MOST_SHOWN = 20
 # A line of a sheet that Excel cannot hold.
 _MOST_LINES = 1_048_575
 _SECONDS = 120
@@ -87,11 +89,11 @@ def render_html(summary: dict[str, Any]) -> str:
     return page
 
 
-def render_rates(summary: dict[str, Any], *, most: int = 20) -> str:
-    """Render a summary without labels as a page without scripts, with the groups of `most` models at the most."""
+def render_rates(summary: dict[str, Any]) -> str:
+    """Render a summary without labels as a page without scripts, with the groups of some models."""
     environment, markup = _environment()
     style = _template("report.css")
-    chosen = list(dict.fromkeys([summary["subject"], *range(summary["n_models"])]))[:most]
+    chosen = list(dict.fromkeys([summary["subject"], *range(summary["n_models"])]))[:_MOST_SHOWN]
     tables = []
     for i in chosen:
         header, lines = groups_table(summary, [i])
