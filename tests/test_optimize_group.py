@@ -70,6 +70,19 @@ def test_plug_in_directions_are_a_regression_on_the_models_of_the_attribute_alon
     assert plug_in_directions(rows.statistics, np.full(8, -1)) is None
 
 
+def test_where_the_attribute_is_known_the_ridge_has_the_unit_of_the_weights():
+    """Its models leave nothing of the contrasts but rounding, and a floor must not depend on what a row weighs."""
+    rows = Rows(4)
+    H = np.column_stack([rows.H[:, :5], *[rows.stacking.group.astype(float)] * 3])
+
+    def penalty(weight):
+        statistics = replace(rows.stacking, H=H, weight=np.full(len(H), weight)).statistics()
+        return evidence_of_directions(statistics, np.repeat([0, 1], [5, 3]), GROUP)
+
+    for weight in (1e-4, 1e3):
+        np.testing.assert_allclose(penalty(weight) / weight, penalty(1.0), rtol=1e-6)
+
+
 @pytest.mark.parametrize("options", MEASURES)
 @pytest.mark.parametrize("own", [True, False])
 def test_stacks_move_along_the_ridge_regression_towards_the_plug_in_rule(options, own):

@@ -143,6 +143,21 @@ def test_evidence_of_a_perfect_or_hopeless_fit_is_finite():
         assert 0 < found.alpha < np.inf
 
 
+def test_evidence_is_a_fixed_point_of_its_equations_with_few_rows():
+    """λ = σ²·γ/‖w‖² and σ² = ‖y − Hw‖²/(n − Σγ), written out over 40 rows and 12 models of two families."""
+    data, _ = rows(11, n=40, k=12, regression=True)
+    family_of = np.repeat([0, 1], 6)
+    found = evidence_scales(data.statistics(), family_of)
+    penalty = found.alpha / 2.0 * found.scale**2
+    H, y = data.H - data.H.mean(axis=0), data.y - data.y.mean()
+    inverse = np.linalg.inv(H.T @ H + np.diag(penalty))
+    w = inverse @ H.T @ y
+    determined = np.array([6 - (penalty * np.diag(inverse))[family_of == f].sum() for f in (0, 1)])
+    variance = np.square(y - H @ w).sum() / (40 - determined.sum())
+    size = np.array([np.square(w[family_of == f]).sum() for f in (0, 1)])
+    np.testing.assert_allclose(penalty[[0, 6]], variance * determined / size, rtol=0.06)
+
+
 def test_the_directions_have_the_ridge_that_predicts_the_contrast():
     """A model that gives the group away is hardly shrunk, models that know nothing of it are; y does not matter."""
     rng = np.random.default_rng(2)
