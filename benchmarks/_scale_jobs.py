@@ -120,7 +120,7 @@ def tuned_in_memory(path: str) -> dict[str, Any]:
     from sklearn.model_selection import PredefinedSplit
 
     from fairfrontier import FairStacksClassifier
-    from fairfrontier.optimize._folds import hashed_folds
+    from fairfrontier.optimize._cross_validation import hashed_folds
 
     table = pq.read_table(path)
     scores = np.column_stack([table[name].to_numpy() for name in table.column_names if name not in (LABEL, GROUP)])

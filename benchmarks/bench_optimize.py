@@ -8,8 +8,8 @@ import numpy as np
 
 import fairfrontier as ff
 from fairfrontier._rows import Rows
+from fairfrontier.identify._decision_path import decision_path
 from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize._decision_path import decision_path
 
 from ._common import Row, duration, race
 

@@ -7,8 +7,7 @@ import numpy as np
 from fairfrontier._rows import Rows
 from fairfrontier.chunks import whole
 from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
-from fairfrontier.optimize._folds import Folds
+from fairfrontier.optimize._cross_validation import CrossValidation, Folds, StackRows
 from fairfrontier.optimize._losses import ConstrainedProblem
 from fairfrontier.optimize._statistics import KeyedMoments, contrast_matrix
 

@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold, PredefinedSplit
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StackStatistics
 from fairfrontier.chunks import array_chunks, file_chunks, iterable_chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.optimize._folds import hashed_folds
+from fairfrontier.optimize._cross_validation import hashed_folds
 
 NAMES = tuple(f"{'forest' if j < 8 else 'zoo'}/{j}" for j in range(12))
 

@@ -16,7 +16,7 @@ import pytest
 
 import fairfrontier as ff
 from fairfrontier._cli.output import writing
-from fairfrontier._disk import remove_abandoned, scratch_prefix
+from fairfrontier._writing import remove_abandoned, scratch_prefix
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import ClusterError, InvalidInputError
 

@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import fairfrontier as ff
-from fairfrontier.identify._label_placement import Name, emptiest_corner, write_names
+from fairfrontier.identify._label_placement import Name, _offsets, emptiest_corner, write_names
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend must be chosen first
@@ -178,6 +178,12 @@ class TestDrawing:
             assert ax.get_ylim()[0] < curve.accuracy.min()
             assert curve.accuracy.max() < ax.get_ylim()[1]
 
+    def test_a_curve_that_is_highest_at_the_left_end_is_inside_there(self, display):
+        low = 0.5
+        ax = display.plot(min_fairness=low).ax_
+        assert all(curve(low) < ax.get_ylim()[1] for curve in display.curves.values())
+        assert ax.get_xlim()[1] == pytest.approx(1.0 + 0.012 * (1.0 - low))
+
 
 class TestNames:
     def boxes(self, display):
@@ -210,6 +216,14 @@ class TestNames:
         _, ax = plt.subplots()
         write_names(ax, [Name("one", 0.5, 0.5, "black")], [])
         assert ax.texts[0].get_position() == pytest.approx((3.5, 3.5))
+
+    def test_places_around_a_point_are_symmetric(self):
+        """A text of 30 × 10 points at an offset mirrors one at another, left and right, above and below."""
+        boxes = np.array([(dx, dy, dx + 30.0, dy + 10.0) for dx, dy in _offsets(30.0, 10.0)])
+        here = {tuple(box) for box in boxes.round(9)}
+        assert len(here) == 24
+        for mirrored in (boxes[:, [2, 1, 0, 3]] * [-1, 1, -1, 1], boxes[:, [0, 3, 2, 1]] * [1, -1, 1, -1]):
+            assert {tuple(box) for box in mirrored.round(9)} == here
 
     @pytest.mark.parametrize("corner", ["lower left", "upper right", "lower right", "upper left"])
     def test_the_legend_is_where_the_fewest_points_are(self, corner):

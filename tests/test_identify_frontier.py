@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.optimize import isotonic_regression
 
 import fairfrontier as ff
-from fairfrontier.identify._hull import concave_majorant
+from fairfrontier.identify._frontier import concave_majorant
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._contrasts import RowSets
 
@@ -252,6 +252,14 @@ class TestSignedHull:
         rates = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]])[:, : len(sets.names)]
         curve = points_from_rates(rates, sets, np.array([0.9, 0.3]), ("far", "constant")).frontier("signed")
         np.testing.assert_allclose(curve([0.0, 0.5, 1.0]), [0.5, 0.4, 0.3], atol=1e-9)
+
+    def test_large_scores_do_not_hide_the_constant(self):
+        """Rates of a regression, far from 0 and nearly equal: the constant is fair, and a solver must find it."""
+        nearly = [100.00000868575214, 99.99996082783385, 99.99999735361311, 99.99999113022888]
+        rates = np.array([nearly, [4.837250509638118] * 4])
+        sets = RowSets(tuple("abcd"), ((0, 1, 2, 3),), ("race",))
+        points = points_from_rates(rates, sets, np.zeros(2), ("far", "constant"))
+        assert points.frontier("signed").fairness[-1] == 1.0
 
     def test_one_model(self):
         points = points_from_rates(np.array([[0.7, 0.4]]), ONE_CONTRAST, np.array([0.8]), ("only",))

@@ -443,3 +443,11 @@ class TestTradeoffPoints:
         if interpolate is False:
             np.testing.assert_array_equal(points.fairness[curve.support], curve.fairness)
             np.testing.assert_array_equal(points.accuracy[curve.support], curve.accuracy)
+
+
+def test_a_function_as_accuracy_without_the_constant():
+    y, scores = np.array([0, 1, 1, 0, 1, 0]), np.array([0.2, 0.9, 0.4, 0.6, 0.8, 0.1])
+    points = ff.tradeoff_points(
+        y, scores, sensitive_features=list("aabbab"), accuracy=lambda y, h: np.mean(y == h), include_constant=False
+    )
+    assert points.accuracy.tolist() == [pytest.approx(4 / 6)]

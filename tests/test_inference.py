@@ -10,10 +10,10 @@ import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.quantify._bands import taf_bands
 from fairfrontier.quantify._bootstrap import Block, replicates, sample, weighted
+from fairfrontier.quantify._fauc import CallableWeight
 from fairfrontier.quantify._honest import honest_curve, honest_curve_of_bias, honest_taf
 from fairfrontier.quantify._inference import compare_fauc, fauc_interval
 from fairfrontier.quantify._resampling import Area, contenders, gather
-from fairfrontier.quantify._weights import CallableWeight
 
 
 def rows(n=300, k=12, seed=0, groups=("a", "b")):

@@ -13,8 +13,6 @@ ROOT = Path(fairfrontier.__file__).parent
 # Layer of each top-level module or package, and the layers that it may import besides itself.
 BASE = (
     "_columns",
-    "_csv",
-    "_disk",
     "_extras",
     "_forests",
     "_groups",
@@ -24,6 +22,7 @@ BASE = (
     "_scores",
     "_validation",
     "_version",
+    "_writing",
     "exceptions",
 )
 CORE_LAYERS = ("chunks", "metrics", "identify", "quantify")

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize._folds import assign_folds, train_test
+from fairfrontier.optimize._cross_validation import assign_folds, train_test
 
 from .stacking import measured
 

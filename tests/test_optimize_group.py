@@ -10,8 +10,8 @@ from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
 from fairfrontier.optimize._base_models import FitOptions, fit_group_columns, wants_group_models
-from fairfrontier.optimize._fitting import group_columns
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, plug_in_directions, signed_targets
+from fairfrontier.optimize._stack_input import group_columns
 
 from .stacking import Stacking, measured
 
@@ -68,6 +68,19 @@ def test_plug_in_directions_are_a_regression_on_the_models_of_the_attribute_alon
     np.testing.assert_allclose(found[5:], [expected[0] / 2, expected[1], expected[0] / 2], atol=1e-12)
     assert plug_in_directions(rows.statistics, None) is None
     assert plug_in_directions(rows.statistics, np.full(8, -1)) is None
+
+
+def test_where_the_attribute_is_known_the_ridge_has_the_unit_of_the_weights():
+    """Its models leave nothing of the contrasts but rounding, and a floor must not depend on what a row weighs."""
+    rows = Rows(4)
+    H = np.column_stack([rows.H[:, :5], *[rows.stacking.group.astype(float)] * 3])
+
+    def penalty(weight):
+        statistics = replace(rows.stacking, H=H, weight=np.full(len(H), weight)).statistics()
+        return evidence_of_directions(statistics, np.repeat([0, 1], [5, 3]), GROUP)
+
+    for weight in (1e-4, 1e3):
+        np.testing.assert_allclose(penalty(weight) / weight, penalty(1.0), rtol=1e-6)
 
 
 @pytest.mark.parametrize("options", MEASURES)
@@ -263,11 +276,12 @@ def test_weights_reach_the_models_of_the_attribute():
     ],
 )
 def test_when_models_of_the_attribute_are_added(given, options, wanted):
-    defaults = {"names": ["lr"], "fairness": "equalized_odds", "loss": "squared", "path": "signed"} | options
-    assert wants_group_models(given, defaults.pop("names"), **defaults) is wanted
+    parameters = {"names": ["lr"], "fairness": "equalized_odds"} | options
+    names = parameters.pop("names")
+    assert wants_group_models(FairStacksClassifier(group_models=given, **parameters), names) is wanted
 
 
 @pytest.mark.parametrize(("given", "fairness"), [("yes", "demographic_parity"), (True, [])])
 def test_what_group_models_may_be(given, fairness):
     with pytest.raises(InvalidInputError, match="group_models"):
-        wants_group_models(given, [], fairness=fairness, loss="squared", path="signed")
+        wants_group_models(FairStacksClassifier(group_models=given, fairness=fairness), [])

@@ -123,6 +123,15 @@ def test_family_scales_are_the_solvers():
             np.testing.assert_allclose(path.weights[0], w, atol=2e-6)
 
 
+def test_one_model_of_three_groups_stays_in_the_box():
+    """Its biases are all one number: clipping each of them for itself would leave the box."""
+    problem = Problem(3, k=1, groups=3)
+    for tau in (0.01, 0.03):
+        path = solve_stack(problem.statistics, alpha=1.0, tau=tau)
+        np.testing.assert_allclose(path.weights[0], problem.cvxpy(1.0, tau=tau)[0], atol=1e-6)
+        assert np.abs(path.weights[0] @ problem.H.T @ problem.C).max() == pytest.approx(tau)
+
+
 def test_both_forms_are_one_path_for_one_contrast():
     problem = Problem(4)
     solution = RidgeFactor(problem.statistics, np.ones(6)).at(2.0)

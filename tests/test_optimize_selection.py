@@ -3,6 +3,10 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
 
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
@@ -118,6 +122,21 @@ def fitted():
     """A stack, the rows it was fitted to, and many others."""
     rows = population(0, 4000)
     return FairStacksClassifier(random_state=0).fit(rows[0], rows[1], sensitive_features=rows[2]), population(1, 50_000)
+
+
+def test_a_path_goes_on_until_a_stack_is_worse_than_the_constant():
+    """Where features take few values a coarse scan jumps from far too unfair to worse than the constant."""
+    bunch = ff.datasets.load_compas()
+    group, y = np.asarray(bunch.sensitive_features["race"].astype(str)), np.asarray(bunch.target).astype(int)
+    X = np.asarray(ff.datasets.design_matrix(bunch, drop_sensitive=True).values, dtype=np.float64)
+    rows = np.random.default_rng(11).permutation(len(y))[:2600]
+    models = [
+        ("tree", DecisionTreeClassifier(max_depth=6, random_state=0)),
+        ("logistic", make_pipeline(StandardScaler(), LogisticRegression())),
+    ]
+    stack = FairStacksClassifier(models, fairness="impact_ratio", cv=3, random_state=0)
+    stack.fit(X[rows], y[rows], sensitive_features=group[rows])
+    assert stack.select(0.9).selection_.kind == "stack"
 
 
 class TestRequests:

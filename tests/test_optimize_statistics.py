@@ -11,9 +11,9 @@ from sklearn.model_selection import KFold, ShuffleSplit
 
 from fairfrontier import taf_curve
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._decision_path import decision_path
 from fairfrontier.optimize import StackStatistics
-from fairfrontier.optimize._decision_path import decision_path
-from fairfrontier.optimize._folds import assign_folds, train_test
+from fairfrontier.optimize._cross_validation import assign_folds, train_test
 
 from .stacking import Stacking, measured
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, fauc, taf_curve, tradeoff_points
 from fairfrontier.optimize import solve_stack
-from fairfrontier.optimize._folds import assign_folds, train_test
+from fairfrontier.optimize._cross_validation import assign_folds, train_test
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, evidence_scales, paper_penalties
 from fairfrontier.optimize._tuning import SHARES_OF_BIAS, place, tune
 from fairfrontier.quantify import StepWeight
@@ -141,6 +141,21 @@ def test_evidence_of_a_perfect_or_hopeless_fit_is_finite():
         found = evidence_scales(statistics, family_of)
         assert np.all(np.isfinite(found.scale))
         assert 0 < found.alpha < np.inf
+
+
+def test_evidence_is_a_fixed_point_of_its_equations_with_few_rows():
+    """λ = σ²·γ/‖w‖² and σ² = ‖y − Hw‖²/(n − Σγ), written out over 40 rows and 12 models of two families."""
+    data, _ = rows(11, n=40, k=12, regression=True)
+    family_of = np.repeat([0, 1], 6)
+    found = evidence_scales(data.statistics(), family_of)
+    penalty = found.alpha / 2.0 * found.scale**2
+    H, y = data.H - data.H.mean(axis=0), data.y - data.y.mean()
+    inverse = np.linalg.inv(H.T @ H + np.diag(penalty))
+    w = inverse @ H.T @ y
+    determined = np.array([6 - (penalty * np.diag(inverse))[family_of == f].sum() for f in (0, 1)])
+    variance = np.square(y - H @ w).sum() / (40 - determined.sum())
+    size = np.array([np.square(w[family_of == f]).sum() for f in (0, 1)])
+    np.testing.assert_allclose(penalty[[0, 6]], variance * determined / size, rtol=0.06)
 
 
 def test_the_directions_have_the_ridge_that_predicts_the_contrast():

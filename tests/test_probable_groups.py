@@ -137,6 +137,12 @@ class TestBounds:
         with pytest.raises(InvalidInputError, match="ProbableGroups"):
             ff.fairness_bounds([0, 1], [0, 1], sensitive_features=["a", "b"])
 
+    @pytest.mark.parametrize("measure", ["impact_ratio against a", "demographic_parity within job"])
+    def test_they_are_of_plain_measures(self, measure):
+        groups = ff.ProbableGroups([[0.3, 0.7], [0.6, 0.4]], groups=["a", "b"])
+        with pytest.raises(InvalidInputError, match="fairness must be a plain measure for bounds"):
+            ff.fairness_bounds([0, 1], [0, 1], sensitive_features=groups, fairness=measure)
+
 
 class TestNumbers:
     def test_the_bias_is_the_covariance_in_units_of_the_mean_distance(self):

@@ -10,7 +10,7 @@ from scipy.stats import binom, binomtest, norm
 
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.optimize._promise import largest_promise, promise_advice, promised_candidates, rows_needed
+from fairfrontier.quantify._promise import largest_promise, promise_advice, promised_candidates, rows_needed
 from fairfrontier.quantify._proportions import Claim, Pairs, limits, p_values, shown
 
 RATES = np.linspace(0.0, 1.0, 41)

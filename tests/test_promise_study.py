@@ -11,7 +11,7 @@ from tools.promise_study.page import page
 from tools.promise_study.populations import Population, population
 from tools.promise_study.stacks import Draw, along_the_path, fitted, methods
 
-from fairfrontier.optimize._promise import largest_promise
+from fairfrontier.quantify._promise import largest_promise
 
 from .stacking import measured
 

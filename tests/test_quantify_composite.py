@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import as_weight
+from fairfrontier.quantify._fauc import as_weight
 
 from . import reference
 

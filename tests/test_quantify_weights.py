@@ -10,7 +10,7 @@ from scipy.integrate import quad
 
 import fairfrontier as ff
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import CallableWeight, as_weight
+from fairfrontier.quantify._fauc import CallableWeight, as_weight
 
 settings.register_profile("unhurried", deadline=None)
 settings.load_profile("unhurried")

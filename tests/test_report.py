@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import fairfrontier as ff
-from fairfrontier._csv import plain_number, to_csv
+from fairfrontier._writing import plain_number, to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
 from fairfrontier.report._words import plain

@@ -7,7 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, binomtest, chi2, fisher_exact, norm
 
 from fairfrontier.report import Settings, audit, evaluate, summarise
-from fairfrontier.report._ratios import proportion_test, ratio_interval, wilson, worst_ratios
+from fairfrontier.report._intervals import proportion_test, ratio_interval, wilson, worst_ratios
 from fairfrontier.report._tables import GROUP_COLUMNS, group_rows
 from fairfrontier.report._words import plain
 

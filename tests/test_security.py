@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairfrontier as ff
-from fairfrontier._csv import safe_text, to_csv
+from fairfrontier._writing import safe_text, to_csv
 from fairfrontier.cli import main
 from fairfrontier.exceptions import InvalidInputError
 

@@ -1,6 +1,7 @@
 """Raw input of a public function or command is validated exactly once: counted by a profiler, nothing is replaced."""
 
 import cProfile
+import io
 import pstats
 import sys
 from collections import Counter
@@ -181,7 +182,7 @@ def test_the_walk_of_a_fit_is_short(problem):
         call(problem)
     finally:
         sys.setprofile(None)
-    assert len(modules) <= 23, sorted(modules)
+    assert len(modules) <= 19, sorted(modules)
 
 
 # ------------------------------------------------------------------------------------------------------- commands
@@ -224,12 +225,15 @@ COMMANDS = {
         ["reproduce", "--data", "features.csv", *LABELLED, "--quick", "--splits", "1", "--methods", "random-forest"],
         {"prepare_table": 1},
     ),
+    # It has no file: what it is given is answers, one for each question, and the levels of its curves.
+    "elicit": (["elicit", "--questions", "4"], {"_reply": 4, "_knots": 1}),
 }
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_a_command_validates_the_rows_of_its_file_exactly_once(name, folder, monkeypatch):
+def test_a_command_validates_what_it_is_given_exactly_once(name, folder, monkeypatch):
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(sys, "stdin", io.StringIO("1\n2\ns\n1\n"))
     words, expected = COMMANDS[name]
     if name == "apply" and not Path("stack").exists():
         assert main(["stack", *SCORED, "--out", "stack"]) == 0

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
 
-from fairfrontier._disk import remove_abandoned, scratch_prefix
 from fairfrontier._extras import require
 from fairfrontier._version import __version__
+from fairfrontier._writing import remove_abandoned, scratch_prefix
 from fairfrontier.exceptions import InvalidInputError
 
 # The types of ours that files hold, and the module of each today. In files they stand under the name of the package
@@ -49,8 +49,8 @@ _MODULES = {
     "NetCore": "learners._adversarial",
     "PatchTree": "learners._trees",
     "PlugInRule": "learners._plug_in",
-    "PointWeight": "quantify._weights",
-    "PowerWeight": "quantify._weights",
+    "PointWeight": "quantify._fauc",
+    "PowerWeight": "quantify._fauc",
     "RandomizedMixture": "optimize._mixture",
     "Reductions": "learners._reductions",
     "ResidualLoss": "optimize._losses",
@@ -58,19 +58,19 @@ _MODULES = {
     "RowSets": "metrics._contrasts",
     "RuleCore": "learners._plug_in",
     "SearchModel": "search._model",
-    "Selection": "optimize._operating_point",
-    "StepWeight": "quantify._weights",
+    "Selection": "optimize._selection",
+    "StepWeight": "quantify._fauc",
     "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",
     "TableEncoder": "_attribute_models",
     "TableEncoding": "search._encoding",
-    "TabulatedWeight": "quantify._weights",
+    "TabulatedWeight": "quantify._fauc",
     "TradeoffPoints": "identify._points",
     "TreeClassifier": "learners._trees",
     "TreeFamily": "learners._trees",
     "TreeRegressor": "learners._trees",
     "TwoStacks": "optimize._mixture",
-    "UniformWeight": "quantify._weights",
+    "UniformWeight": "quantify._fauc",
 }
 # What fitted models of other libraries hold beside the estimators that skops knows. Each is a class of data or a pure
 # function of arrays. A prefix such as "numpy." or "sklearn." would not do: it lets in functions that a hostile file

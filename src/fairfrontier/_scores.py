@@ -77,7 +77,7 @@ def positive_decisions(model: Any, X: Any, *, classes: Classes, name: str) -> Fl
     return _decided(_predicted(model, X), classes, name)
 
 
-def positive_labels(y: Any, classes: Classes, *, parameter: str = "y", whose: str = "of the fit") -> NDArray[np.bool_]:
+def positive_labels(y: Any, classes: Classes, *, whose: str = "of the fit") -> NDArray[np.bool_]:
     """Return known labels as booleans, True for the second of the classes.
 
     Parameters
@@ -86,28 +86,26 @@ def positive_labels(y: Any, classes: Classes, *, parameter: str = "y", whose: st
         Labels. One that is missing, or none of the classes, is an error; a class may be absent.
     classes : sequence of length 2
         The classes.
-    parameter, whose : str
-        How errors name the labels and the classes.
+    whose : str
+        How errors name the classes.
 
     Examples
     --------
     >>> positive_labels(["no", "yes"], ("no", "yes"))
     array([False,  True])
     """
-    values, known = column(y, parameter=parameter), _listed(classes)
+    values, known = column(y, parameter="y"), _listed(classes)
     if values.size == 0:
-        raise InvalidInputError(f"{parameter} must have at least one row; got none")
+        raise InvalidInputError("y must have at least one row; got none")
     if values.dtype.kind == "f":
-        finite(values, parameter=parameter)
+        finite(values, parameter="y")
     by_sorting = values.dtype.kind in "biufmMUS"
-    distinct = factorize(values)[0].tolist() if by_sorting else factorize_objects(values, parameter=parameter)[0]
+    distinct = factorize(values)[0].tolist() if by_sorting else factorize_objects(values, parameter="y")[0]
     for value in distinct:
         if is_missing(value):
-            raise InvalidInputError(f"{parameter} must have no missing value; got {value!r}: drop these rows first")
+            raise InvalidInputError(f"y must have no missing value; got {value!r}: drop these rows first")
         if value not in known:
-            raise InvalidInputError(
-                f"{parameter} must have the classes {whose}, {known}; got {value!r}: encode both alike"
-            )
+            raise InvalidInputError(f"y must have the classes {whose}, {known}; got {value!r}: encode both alike")
     return np.asarray(values == known[1], dtype=bool)
 
 

@@ -12,7 +12,7 @@ from fairfrontier import FairStacksClassifier
 from fairfrontier._rows import Rows
 from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.optimize._promise import promise_advice, promised_candidates
+from fairfrontier.quantify._promise import promise_advice, promised_candidates
 
 Floats = NDArray[np.float64]
 CONFIDENCE = 0.95

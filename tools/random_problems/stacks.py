@@ -120,9 +120,10 @@ def _decisions(problem: Problem, model: Any, tally: Tally) -> None:
         tally.compare("decision path = counting (accuracy)", states.accuracy[i], right, tolerance=1e-11)
         found, expected = np.sort(states.rates[i]), np.sort(np.vstack(counted)[:, 0])
         tally.compare("decision path = counting (rates)", found, expected, tolerance=1e-11)
-    inside = crossing[np.isfinite(crossing) & (np.abs(crossing) < 1) & (np.abs(slope) > near)]
-    ends = np.unique(np.concatenate([[-1.0, 1.0], inside]))
-    ends = ends[ends >= 0.0] if own else ends
+    # A path may go further than the mirrored bias, or start with more bias than the unconstrained stack.
+    low, high = (0.0, 1.0) if own else (min(float(share.min()), -1.0), max(float(share.max()), 1.0))
+    inside = crossing[np.isfinite(crossing) & (crossing > low) & (crossing < high) & (np.abs(slope) > near)]
+    ends = np.unique(np.concatenate([[low, high], inside]))
     for left, right in pairwise(ends):
         if right - left > 1e-6:
             there = (states.position >= left - 1e-12) & (states.position <= right + 1e-12)

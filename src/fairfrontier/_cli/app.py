@@ -132,40 +132,18 @@ def audit(
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
+    words = locals()
     check_installed("pyarrow", "jinja2", extra="cli", purpose="audit")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import run_audit
-    from fairfrontier._cli.options import AuditOptions, check_form, parse_delimiter
+    from fairfrontier._cli.options import AuditOptions, check_form
     from fairfrontier.report._outputs import output_names, write_results
 
     ll144 = check_form(form, label=label, sample_weight=sample_weight)
     differences = baseline is not None and accuracy == "accuracy" and label is not None
     outputs = output_names(labelled=label is not None, differences=differences, xlsx=xlsx, pdf=pdf, ll144=ll144)
     check_output(out, outputs, force=force)
-    options = AuditOptions(
-        file=file,
-        label=label,
-        sensitive=tuple(sensitive),
-        scores=tuple(scores or ()),
-        positive=positive,
-        fairness=fairness,
-        accuracy=accuracy,
-        weight=weight,
-        threshold=tuple(threshold or ()),
-        confidence=confidence,
-        sensitive_mode=sensitive_mode,
-        min_fairness=min_fairness,
-        delimiter=parse_delimiter(delimiter),
-        title=title,
-        chunk_rows=chunk_rows,
-        missing=missing,
-        min_group=min_group,
-        min_share=min_share,
-        sample_weight=sample_weight,
-        reference=tuple(reference or ()),
-        baseline=baseline,
-        encoding=encoding,
-    )
+    options = AuditOptions.given(words)
     console = terminal.make_console()
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
@@ -216,36 +194,18 @@ def stack(
     force: Force = False,
 ) -> None:
     """Fit a fair stack of the models on one part of a file and evaluate it on the rest."""
+    words = locals()
     check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="stack")
     from fairfrontier._cli import console as terminal
-    from fairfrontier._cli.options import AuditOptions, parse_delimiter
+    from fairfrontier._cli.options import AuditOptions
     from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
 
     check_output(out, STACK_OUTPUTS, force=force)
-    options = AuditOptions(
-        file=file,
-        label=label,
-        sensitive=tuple(sensitive),
-        scores=tuple(scores or ()),
-        positive=positive,
-        fairness=fairness,
-        accuracy=accuracy,
-        weight=weight,
-        threshold=(str(threshold),),
-        confidence=0.95 if confidence is None else confidence,
-        sensitive_mode=sensitive_mode,
-        min_fairness=0.95 if min_fairness is None else min_fairness,
-        delimiter=parse_delimiter(delimiter),
-        title=title,
-        chunk_rows=chunk_rows,
-        missing=missing,
-        min_group=min_group,
-        min_share=min_share,
-        sample_weight=sample_weight,
-        reference=tuple(reference or ()),
-        baseline=baseline,
-        encoding=encoding,
-    )
+    defaults = {
+        "confidence": 0.95 if confidence is None else confidence,
+        "min_fairness": 0.95 if min_fairness is None else min_fairness,
+    }
+    options = AuditOptions.given(words, threshold=(str(threshold),), **defaults)
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
         summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)

@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.columns import check_column, check_numbers
-from fairfrontier._cli.options import MOST_ROWS
+from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers
 from fairfrontier._cli.table import open_file
-from fairfrontier._csv import to_csv
 from fairfrontier._persistence import load
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
+from fairfrontier._writing import to_csv
 from fairfrontier.chunks import file_chunks
 from fairfrontier.chunks._formats import TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.report._intervals import proportion_test
 from fairfrontier.report._prepare import as_text
-from fairfrontier.report._ratios import proportion_test
 from fairfrontier.search import SearchModel
 
 # Rates that differ by this much, and not by chance, have moved.

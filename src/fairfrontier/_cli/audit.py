@@ -16,7 +16,7 @@ from fairfrontier._cli.output import command_line
 from fairfrontier._cli.table import AuditTable, open_audit
 from fairfrontier._validation import one_of
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import Weight
+from fairfrontier.quantify._fauc import Weight
 from fairfrontier.report import Settings
 from fairfrontier.report._audit import summarise_rows
 from fairfrontier.report._summarise import default_title
@@ -71,7 +71,7 @@ def trail(file: Path, table: AuditTable) -> dict[str, Any]:
     }
 
 
-def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes: tuple[str, ...] = ()) -> Settings:
+def settings_of(options: AuditOptions, table: AuditTable, weight: Weight) -> Settings:
     """Return what was asked, for the summary."""
     return Settings(
         source=options.file.name,
@@ -90,7 +90,7 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight, notes:
         reference=dict(_reference(text, table) for text in options.reference),
         baseline=_baseline(options.baseline, table),
         title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
-        notes=(*notes, *table.notes),
+        notes=table.notes,
     )
 
 

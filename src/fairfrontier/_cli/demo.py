@@ -20,9 +20,8 @@ from fairfrontier.identify._display import TAFDisplay
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.learners import MinipatchTrees, fit_models, kitchen_sink
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
-from fairfrontier.quantify._fauc import fauc
+from fairfrontier.quantify._fauc import StepWeight, fauc
 from fairfrontier.quantify._inference import fauc_interval
-from fairfrontier.quantify._weights import StepWeight
 from fairfrontier.report import Evaluation, Settings, evaluate, summarise
 from fairfrontier.report._outputs import output_names
 from fairfrontier.report._stack import path_names
@@ -46,10 +45,10 @@ class Split:
     test: NDArray[np.intp]
 
 
-def split_adult(seed: int = 0) -> Split:
+def split_adult() -> Split:
     """Return Adult split 50/25/25."""
     bunch = load_adult(as_frame=False)
-    order = np.random.default_rng(seed).permutation(len(bunch.target))
+    order = np.random.default_rng(0).permutation(len(bunch.target))
     train, ensemble, test = np.split(order, [len(order) // 2, 3 * len(order) // 4])
     return Split(design_matrix(bunch).values, bunch.target, bunch.sensitive_features["gender"], train, ensemble, test)
 

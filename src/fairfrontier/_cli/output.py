@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairfrontier._disk import remove_abandoned, scratch_prefix
+from fairfrontier._writing import remove_abandoned, scratch_prefix
 from fairfrontier.exceptions import InvalidInputError
 
 # Characters that change the direction of the text around them.

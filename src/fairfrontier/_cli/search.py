@@ -17,14 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairfrontier import datasets
-from fairfrontier._cli.columns import check_column, check_numbers, shown
-from fairfrontier._cli.options import parse_bands
+from fairfrontier._cli.options import check_column, check_numbers, parse_bands, shown
 from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
-from fairfrontier._csv import to_csv
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of
+from fairfrontier._writing import to_csv
 from fairfrontier.chunks._formats import TableFile, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.limit import AchievableFrontier, achievable_frontier

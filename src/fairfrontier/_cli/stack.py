@@ -9,9 +9,9 @@ from threadpoolctl import threadpool_limits
 from fairfrontier._cli.audit import settings_of, trail
 from fairfrontier._cli.options import AuditOptions, check_seed
 from fairfrontier._cli.table import open_audit
-from fairfrontier._csv import to_csv
 from fairfrontier._persistence import save
 from fairfrontier._validation import number
+from fairfrontier._writing import to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, summarise
 from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory

@@ -9,8 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.columns import ScoreColumns, check_column, check_numbers, in_known_order, score_columns, shown
-from fairfrontier._cli.options import AuditOptions, parse_bands, parse_thresholds
+from fairfrontier._cli.options import (
+    AuditOptions,
+    ScoreColumns,
+    check_column,
+    check_numbers,
+    in_known_order,
+    parse_bands,
+    parse_thresholds,
+    score_columns,
+    shown,
+)
 from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._files import gathered, single_precision

@@ -8,13 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairfrontier._csv import FRONTIER_COLUMNS, POINT_COLUMNS, family_of, to_csv
 from fairfrontier._extras import require
+from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, family_of, to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 _LONGEST_PARAM = 500  # the lowest limit that tracking servers have had
 _PREFIX = re.compile(r"[A-Za-z0-9_-]+")

@@ -13,8 +13,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 
 class FAUCScorer:

@@ -17,8 +17,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import StepWeight, Weight
+from fairfrontier.quantify._fauc import StepWeight, Weight, fauc
 
 LEVELS = np.linspace(0.8, 1.0, 21)
 WEIGHT = StepWeight(0.8)

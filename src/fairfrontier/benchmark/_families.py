@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier, RandomForestRegressor
 
-from fairfrontier._disk import write_atomically
 from fairfrontier._validation import FloatArray
+from fairfrontier._writing import write_atomically
 from fairfrontier.benchmark._records import BLIND, IN_X
 from fairfrontier.benchmark._run_settings import RunSettings
 from fairfrontier.benchmark._tasks import Problem, SplitRows, load_problem, seed_of, split_rows, subset

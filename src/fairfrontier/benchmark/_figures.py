@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier._disk import write_atomically
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
+from fairfrontier._writing import write_atomically
 from fairfrontier.benchmark._averages import Entry, TableSummary
 from fairfrontier.benchmark._paper_tables import column_title
 from fairfrontier.benchmark._records import IN_X

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from fairfrontier._disk import write_atomically
+from fairfrontier._writing import write_atomically
 from fairfrontier.exceptions import DataFileError
 
 # Tracks: what the features of the models hold of the attribute. A method that is given the attribute at prediction is

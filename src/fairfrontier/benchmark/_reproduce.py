@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairfrontier._disk import remove_abandoned, write_atomically
 from fairfrontier._validation import number, one_of
+from fairfrontier._writing import remove_abandoned, write_atomically
 from fairfrontier.benchmark._averages import DELIVERED, TableSummary, cpu_seconds, summarise_table
 from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures

@@ -13,7 +13,7 @@ from fairfrontier.benchmark._records import IN_X
 from fairfrontier.benchmark._tasks import Task
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE
-from fairfrontier.quantify._weights import StepWeight
+from fairfrontier.quantify._fauc import StepWeight
 
 FAUC_WEIGHT = StepWeight(0.8)
 MEASURES = {"dp": "demographic_parity", "eo": "equal_opportunity", "multi": "demographic_parity"}

@@ -12,7 +12,7 @@ from fairfrontier._validation import FloatArray, labels, same_length, whole_numb
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import tradeoff_points
 from fairfrontier.metrics._contrasts import COMPARISONS, Measure, named_measure
-from fairfrontier.metrics._evaluation import checked_threshold
+from fairfrontier.metrics._sums import checked_threshold
 
 
 @dataclass(frozen=True, eq=False)

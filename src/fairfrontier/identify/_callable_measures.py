@@ -11,8 +11,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, distinct, two_classes
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._evaluation import checked_threshold, named_accuracy
-from fairfrontier.metrics._sums import decision_threshold
+from fairfrontier.metrics._sums import checked_threshold, decision_threshold, named_accuracy
 
 
 class Calls:

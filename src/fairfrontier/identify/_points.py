@@ -18,10 +18,9 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._callable_measures import Calls
 from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
 from fairfrontier.identify._multiclass import class_decisions, joined
-from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._constant import best_constant
+from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
-from fairfrontier.metrics._evaluation import Sums, check_mask_length, masks_of_chunks, sum_rows
+from fairfrontier.metrics._sums import Sums, check_mask_length, masks_of_chunks, sum_rows
 
 CONSTANT = "constant"
 

@@ -14,7 +14,7 @@ from fairfrontier.limit._posteriors import stratified_folds
 from fairfrontier.limit._program import FairRule
 from fairfrontier.limit._rule_values import Values, best_rule, rule_values, short
 from fairfrontier.limit._task import LimitTask, checked_task
-from fairfrontier.metrics._evaluation import checked_threshold
+from fairfrontier.metrics._sums import checked_threshold
 from fairfrontier.optimize import FairStacksClassifier
 
 RUNGS = ("your model", "your frontier", "your stack", "achievable blind", "achievable aware", "unconstrained")

@@ -1,8 +1,8 @@
-"""Accuracy measures in [0, 1], larger is better, as functions of sums over cells."""
+"""Accuracy measures in [0, 1], larger is better, as functions of sums over cells, and the best constant of each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from fairfrontier._columns import numeric
 from fairfrontier._validation import FloatArray, column, finite, number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._sums import CellSums
+
+if TYPE_CHECKING:
+    from fairfrontier.metrics._sums import CellSums
 
 BoolArray = NDArray[np.bool_]
 
@@ -45,7 +47,7 @@ class AccuracyMeasure:
     """
 
     name: str
-    value: Callable[[CellSums, NDArray[np.bool_]], FloatArray]
+    value: Callable[["CellSums", NDArray[np.bool_]], FloatArray]
     regression: bool = False
     squared_error: bool = False
     of_rows: Callable[[BoolArray, NDArray[Any], NDArray[Any], FloatArray], FloatArray] | None = None
@@ -55,12 +57,12 @@ class AccuracyMeasure:
 Accuracy = str | AccuracyMeasure | Callable[..., float]
 
 
-def _accuracy(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
+def _accuracy(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
     sign = np.where(label, 1.0, -1.0)
     return np.asarray((sign @ sums.outcome + sums.weight[~label].sum()) / sums.weight.sum())
 
 
-def _balanced_accuracy(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
+def _balanced_accuracy(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
     positive, negative = sums.weight[label].sum(), sums.weight[~label].sum()
     if positive == 0 or negative == 0:
         raise InvalidInputError(
@@ -73,17 +75,17 @@ def _balanced_accuracy(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
     return np.asarray((true_positive + true_negative) / 2.0)
 
 
-def _mean_squared_error(sums: CellSums) -> FloatArray:
+def _mean_squared_error(sums: "CellSums") -> FloatArray:
     if sums.squared_error is None:
         raise InvalidInputError("these sums hold no squared errors; give y to cell_sums")
     return np.asarray(sums.squared_error / sums.weight.sum())
 
 
-def _brier(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
+def _brier(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
     return 1.0 - _mean_squared_error(sums)
 
 
-def _r2(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
+def _r2(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
     total = sums.weight.sum()
     variance = sums.y_square_sum / total
     if variance <= (4 * np.finfo(np.float64).eps * sums.y_sum / total) ** 2:  # the mean of equal values is rounded
@@ -91,18 +93,18 @@ def _r2(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
     return np.asarray(np.clip(1.0 - _mean_squared_error(sums) / variance, 0.0, 1.0))
 
 
-def _exp_mse(sums: CellSums, label: NDArray[np.bool_]) -> FloatArray:
+def _exp_mse(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
     return np.asarray(np.exp(-_mean_squared_error(sums)))
 
 
-def _f1(sums: CellSums, label: BoolArray) -> FloatArray:
+def _f1(sums: "CellSums", label: BoolArray) -> FloatArray:
     """Return 2·TP / (2·TP + FP + FN)."""
     selected = sums.outcome.sum(axis=0, dtype=np.float64)
     hit = sums.outcome[label].sum(axis=0, dtype=np.float64)
     return np.asarray(2.0 * hit / (selected + sums.weight[label].sum()))
 
 
-def _of_utility(sums: CellSums, label: BoolArray) -> FloatArray:
+def _of_utility(sums: "CellSums", label: BoolArray) -> FloatArray:
     """Return what `of_rows` has found of the models, without the two constant ones behind them."""
     if sums.utility is None:
         raise InvalidInputError("this accuracy measure needs all rows at once; evaluate models in memory")
@@ -217,7 +219,7 @@ def expected_payoff(
         """Return what decision 1 is worth against decision 0."""
         return np.where(label, tp - fn, fp - tn)
 
-    def value(sums: CellSums, label: BoolArray) -> FloatArray:
+    def value(sums: "CellSums", label: BoolArray) -> FloatArray:
         worth = gain(label)
         # Decision 1 where it gains, decision 0 where it loses: the share of what is at stake.
         right = worth @ sums.outcome + np.maximum(-worth, 0.0) @ sums.weight
@@ -263,3 +265,54 @@ def row_payoff(gain: Any) -> AccuracyMeasure:
         return np.asarray((worth @ decided + np.maximum(-worth, 0.0).sum()) / np.abs(worth).sum())
 
     return AccuracyMeasure("row_payoff", _of_utility, of_rows=of_rows)
+
+
+@dataclass(frozen=True)
+class Constant:
+    """The best constant model: its `outcome` for every row, and its `accuracy`."""
+
+    outcome: float
+    accuracy: float
+
+
+def best_constant(measure: AccuracyMeasure, sums: "CellSums", label: NDArray[np.bool_]) -> Constant:
+    """Return the best model that gives the same outcome to every row, from the sums over cells.
+
+    Parameters
+    ----------
+    measure : AccuracyMeasure
+        What it is best by.
+    sums : CellSums
+        Sums over the cells.
+    label : ndarray of shape (c,)
+        The label of each cell.
+    """
+    if sums.utility is not None:
+        both = sums.utility[-2:]
+        return Constant(float(both[1] > both[0]), float(both.max()))
+    mean = sums.y_sum / sums.weight.sum() if measure.regression else 0.0
+    outcome = float(constant_outcome(measure, sums.weight, label, mean))
+    # A decision is the majority's; a score is best at the mean of y, where the squared error is y's own spread.
+    alone = replace(sums, outcome=sums.weight[:, None] * outcome, squared_error=np.array([sums.y_square_sum]))
+    return Constant(outcome, float(measure.value(alone, label)[0]))
+
+
+def constant_outcome(
+    measure: AccuracyMeasure, weight: FloatArray, label: NDArray[np.bool_], mean: FloatArray | float
+) -> FloatArray:
+    """Return what the best constant model gives to every row: the mean of y, or the better of the two decisions.
+
+    Parameters
+    ----------
+    measure : AccuracyMeasure
+        What it is best by.
+    weight : ndarray of shape (..., c)
+        Total weight of each cell.
+    label : ndarray of shape (c,)
+        The label of each cell.
+    mean : ndarray of shape (...,)
+        The mean of y, for regression.
+    """
+    if measure.regression:
+        return np.asarray(mean)
+    return np.asarray(measure.prefers_positive(weight, label), dtype=np.float64)

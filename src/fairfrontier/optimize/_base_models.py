@@ -38,19 +38,17 @@ from fairfrontier._attribute_models import (
 )
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import is_forest, is_plain_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
-from fairfrontier._groups import GROUP
+from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
 from fairfrontier._scores import check_own_classes, named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
-from fairfrontier.optimize._fitting import FEATURES
-from fairfrontier.optimize._folds import train_test
+from fairfrontier.optimize._cross_validation import assign_folds, check_classes, train_test
+from fairfrontier.optimize._stack_input import FEATURES
 
-# The standard deviation of columns of X that enter a stack beside its models: that of scores.
+# The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
-PRECOMPUTED = "precomputed"
-PREFIT = "prefit"
 AUTO = "auto"
 
 
@@ -80,6 +78,17 @@ def check_estimators(estimators: Any, *, fitted: bool = False) -> list[tuple[str
                 f"{type(model).__name__}: pass cv='prefit' and rows that it was not fitted to"
             )
     return models
+
+
+def check_estimator_names(models: Sequence[tuple[str, Any]], stack: Any) -> None:
+    """Raise if the name of an estimator would be taken for a parameter of the stack."""
+    own = stack.get_params(deep=False)
+    for name, _ in models:
+        if name in own or "__" in name:
+            raise InvalidInputError(
+                f"estimators must have names without '__' and other than the parameters of {type(stack).__name__}; "
+                f"got {name!r}: rename it"
+            )
 
 
 def _unpacked(name: str, model: Any) -> list[tuple[str, Any]]:
@@ -137,51 +146,6 @@ def as_rows(X: Any) -> Any:
             "is one row, X.reshape(-1, 1) one feature"
         )
     return X
-
-
-def numbered(k: int) -> tuple[str, ...]:
-    """Return names for `k` models that have none."""
-    return tuple(f"model_{j}" for j in range(k))
-
-
-def column_names(estimators: Any, names: Sequence[str] | None, k: int) -> tuple[str, ...]:
-    """Return names of `k` columns of predictions: as given, else those of the dataframe, else numbered."""
-    if isinstance(estimators, str):
-        return tuple(names) if names is not None else numbered(k)
-    if not isinstance(estimators, Iterable):
-        raise InvalidInputError(
-            f"estimators must be 'precomputed' or the names of the columns of X; got {estimators!r}"
-        )
-    given = tuple(str(one[0] if isinstance(one, (tuple, list)) else one) for one in estimators)
-    if len(given) != k:
-        raise InvalidInputError(f"X must have one column for each of the {len(given)} names in estimators; got {k}")
-    return given
-
-
-def check_names(names: Sequence[str], expected: Sequence[str]) -> None:
-    """Raise if predictions are not those of the base models, by name."""
-    missing = [name for name in expected if name not in set(names)]
-    if missing:
-        raise InvalidInputError(f"X must hold the predictions of every base model; {missing[0]!r} is missing")
-    unknown = [name for name in names if name not in set(expected)]
-    if unknown:
-        raise InvalidInputError(f"X must hold the predictions of the base models alone; {unknown[0]!r} is none of them")
-
-
-def warn_of_features(matrix: NDArray[Any], names: Sequence[str]) -> None:
-    """Warn if columns that should be scores of a classifier lie mostly outside [0, 1], as features do."""
-    outside = np.mean((matrix < 0.0) | (matrix > 1.0), axis=0) > 0.5
-    if outside.any():
-        first = int(np.argmax(outside))
-        column = matrix[:, first]
-        warnings.warn(
-            f"estimators='precomputed' takes the columns of X as predictions, but {int(outside.sum())} of "
-            f"{matrix.shape[1]} lie mostly outside [0, 1]: {names[first]!r} goes from {column.min():g} to "
-            f"{column.max():g}. If these are features, give estimators to fit: [('lr', LogisticRegression())]. If they "
-            "are margins, name them: estimators=['svm', ...], cv='precomputed'",
-            UserWarning,
-            stacklevel=5,
-        )
 
 
 def predict_matrix(
@@ -394,6 +358,65 @@ class FitOptions:
         return list(Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(delayed(cached)(*job) for job in jobs))
 
 
+def fitted_columns(stack: Any, models: Sequence[tuple[str, Any]], X: Any, rows: Rows) -> BaseFit:
+    """Return the columns of models that are fitted already."""
+    models = [*models, *(fit_features(X, rows.weight).estimators if stack.passthrough else [])]
+    names = tuple(_names(models, stack._expanded))
+    return BaseFit(models, names, predict_matrix(models, X, **stack._base_options()))
+
+
+def fit_columns(
+    stack: Any,
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    rows: Rows,
+    codes: IntArray,
+    contrasts: Contrasts,
+    probable: ProbableGroups | None,
+    known: tuple[BaseFit, IntArray] | None,
+) -> tuple[BaseFit, IntArray]:
+    """Fit the models, and what joins them in the stack, and return all columns and the fold of each row.
+
+    Parameters
+    ----------
+    stack : BaseFairStacks
+        The estimator, whose parameters say how.
+    models : list of (str, estimator)
+        Unfitted.
+    X, rows
+        The features, and the rows without scores.
+    codes, contrasts
+        The cell of each row, and the measure on the cells.
+    probable : ProbableGroups or None
+        The groups, where they are only probable.
+    known : (BaseFit, ndarray of shape (n,)) or None
+        What an earlier fit to the same rows found, which is not fitted again, and its folds.
+    """
+    folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
+    check_classes(folds, codes, contrasts)
+    options = FitOptions(
+        sample_weight=rows.weight,
+        refit=bool(stack.refit),
+        memory=stack.memory,
+        verbose=int(stack.verbose),
+        **stack._base_options(),
+    )
+    target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
+    if known is not None:
+        new = [pair for pair in models if pair[0] not in dict(known[0].estimators)]
+        return (known[0] + fit_base_models(new, X, target, folds, options) if new else known[0]), folds
+    found = fit_base_models(models, X, target, folds, options)
+    if wants_group_models(stack, found.names):
+        if probable is not None and probable.is_partition:
+            spread = rows.spread(probable.assuming("probabilities"))
+            found += fit_probable_columns(X, spread, folds, options, stack.fairness)
+        else:
+            found += fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness)
+    if stack.passthrough:
+        found += fit_features(X, rows.weight)
+    return found, folds
+
+
 def fit_base_models(
     models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], folds: IntArray, options: FitOptions
 ) -> BaseFit:
@@ -492,7 +515,7 @@ def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: Floa
             f"sample_weight was given, but the base models {without} do not take it and are fitted without; the stack "
             "itself is weighted",
             UserWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
 
 
@@ -516,19 +539,15 @@ def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
         return clone(model).fit(X, y, **{parameter: sample_weight})
 
 
-def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any, loss: str, path: str) -> bool:
-    """Tell whether a stack of unfitted estimators adds models of the attribute.
+def wants_group_models(stack: Any, names: Sequence[str]) -> bool:
+    """Tell whether a stack of unfitted estimators with some names adds models of the attribute.
 
-    Parameters
-    ----------
-    group_models : "auto", bool or None
-        The stack's parameter. "auto" adds them where they steer the debiasing directions: squared loss, signed path, a
-        measure by name, and no model of the attribute among the estimators.
-    names : sequence of str
-        Names of the estimators.
-    fairness, loss, path
-        The stack's parameters.
+    "auto" adds them where they steer the debiasing directions: squared loss, signed path, a measure by name, and no
+    model of the attribute among the estimators. A stack that is given the attribute needs none.
     """
+    if stack.attribute_aware:
+        return False
+    group_models, fairness = stack.group_models, stack.fairness
     if group_models is None or group_models is False:
         return False
     if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
@@ -540,7 +559,7 @@ def wants_group_models(group_models: Any, names: Sequence[str], *, fairness: Any
             )
         return False
     given = any(name.startswith(f"{GROUP}/") for name in names)
-    return group_models is True or (loss == "squared" and path == "signed" and not given)
+    return group_models is True or (stack._loss_name == "squared" and stack.path == "signed" and not given)
 
 
 def fit_group_columns(

@@ -1,12 +1,13 @@
-"""From parameters and rows to a fitted path: what the estimators share behind their interface.
+"""From parameters and rows to a fitted path, and to the stack of the path that decides.
 
-The parameters say which ridges to try, the ridge scales, and the columns for the sensitive attributes.
+Moving along a fitted path, to another operating point, needs no other fit.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +17,28 @@ from fairfrontier._groups import GROUP
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
-from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
-from fairfrontier.metrics._evaluation import sum_rows
-from fairfrontier.optimize._cross_validation import CrossValidation, StackRows
-from fairfrontier.optimize._folds import train_test
-from fairfrontier.optimize._losses import LOSSES, ConstrainedProblem, LogisticSolver, ProgramSolver, ResidualLoss
+from fairfrontier.metrics._sums import sum_rows
+from fairfrontier.optimize._cross_validation import CrossValidation, StackRows, train_test
+from fairfrontier.optimize._losses import (
+    LOSSES,
+    ConstrainedProblem,
+    LogisticSolver,
+    ProgramSolver,
+    ResidualLoss,
+    named_loss,
+)
+from fairfrontier.optimize._mixture import Key, TwoStacks
 from fairfrontier.optimize._ridge_path import (
-    LARGEST,
+    TAU_ADVICE,
     FairPath,
     RidgeFactor,
     RidgeSolution,
     paper_penalties,
     signed_targets,
 )
+from fairfrontier.optimize._stack_input import FEATURES, families, group_columns, ridge_scales, ridges
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix
 from fairfrontier.optimize._tuning import (
     FREE,
@@ -37,20 +46,17 @@ from fairfrontier.optimize._tuning import (
     Tuning,
     Walker,
     displaced,
+    interpolate,
     largest_bias,
     movement,
     target_variance,
     tune,
 )
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
-# A group's values in each attribute, in the order of the columns.
-Groups = Sequence[tuple[str, tuple[Any, ...]]]
+if TYPE_CHECKING:
+    from fairfrontier.optimize._selection import Selection
 
-
-# The family of columns of X that enter a stack beside its models.
-FEATURES = "features"
 # Root mean square of centred probabilities, about: for these the scale of free columns is FREE itself.
 _USUAL_SPREAD = 0.2
 
@@ -82,131 +88,6 @@ class RidgeUnits:
             return cls(penalty=float(np.sqrt(statistics.row_weights.of_one_row)))
         one = statistics.row_weights.of_one_row
         return cls(square, float(np.sqrt(one)), FREE * _USUAL_SPREAD / float(np.sqrt(mean_square)))
-
-
-def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool, unit: float = 1.0) -> FloatArray:
-    """Return the ridges to try, ascending: one if `alpha` is a number; where none are given, in `unit`."""
-    if not isinstance(alpha, str):
-        return np.array([validate.number(alpha, parameter="alpha", low=0.0, high=LARGEST)])
-    validate.one_of(alpha, ("cv",), parameter="alpha")
-    if alphas is not None:
-        grid = np.sort(np.asarray(validate.column(alphas, parameter="alphas"), dtype=np.float64))
-        if len(grid) == 0 or not np.all(np.isfinite(grid)) or grid[0] < 0 or grid[-1] > LARGEST:
-            raise InvalidInputError(
-                f"alphas must be at least one number, none negative or above {LARGEST:g}; got {alphas!r}"
-            )
-        return grid
-    if loss != "squared":  # every ridge costs a path of solutions in every fold
-        return unit * np.logspace(-2.0, 2.0, 5)
-    return unit * (np.logspace(-1.5, 3.5, 20) if regression else np.logspace(-2.0, 5.0, 22))
-
-
-def family_names(names: Sequence[str]) -> list[str]:
-    """Return the family of each model: its name up to the first slash; models without one are together, in ''."""
-    return [name.partition("/")[0] if "/" in name else "" for name in names]
-
-
-def families(names: Sequence[str], n_free: int = 0) -> IntArray:
-    """Return the number of each model's family, and −1 for `n_free` further columns.
-
-    Examples
-    --------
-    >>> families(["forest/1", "forest/2", "logistic", "svm"], n_free=1)
-    array([ 0,  0,  1,  1, -1])
-    """
-    keys = family_names(names)
-    index = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-    return np.array([index[key] for key in keys] + [-1] * n_free, dtype=np.intp)
-
-
-def group_columns(names: Sequence[str], n_free: int = 0) -> IntArray | None:
-    """Return the number of what each model of the attribute predicts, −1 for every other model; None: there are none.
-
-    A model of the attribute is named ``group/what/learner``; learners of the same thing have the same number. With
-    `n_free` further columns, which hold the attribute itself, its models have nothing to add: None as well.
-
-    Examples
-    --------
-    >>> group_columns(["forest/1", "group/sex=m/logistic", "group/sex=m/trees", "group/age=old/trees"])
-    array([-1,  0,  0,  1])
-    """
-    keys = [name.rpartition("/")[0] if name.count("/") > 1 else name for name in names]
-    index: dict[str, int] = {}
-    for key, family in zip(keys, family_names(names), strict=True):
-        if family == GROUP:
-            index.setdefault(key, len(index))
-    if not index or n_free:
-        return None
-    return np.array([index.get(key, -1) for key in keys], dtype=np.intp)
-
-
-def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned: bool, free: float = FREE) -> Any:
-    """Return D for the models and, `free`, of `n_free` columns hardly shrunk; "cv" where it is to be tuned."""
-    k = len(names)
-    if isinstance(family_scales, str):
-        validate.one_of(family_scales, ("cv",), parameter="family_scales")
-        if tuned:
-            return "cv"
-    expected = f"'cv', None, a dict of family to scale, or {k} positive numbers"
-    if isinstance(family_scales, dict):
-        keys = family_names(names)
-        for family in family_scales:
-            validate.one_of(family, set(keys), parameter="family_scales")
-        given = np.array([family_scales.get(key, 1.0) for key in keys], dtype=np.float64)
-    elif family_scales is None or isinstance(family_scales, str):
-        given = np.ones(k)
-    else:
-        given = np.asarray(family_scales, dtype=np.float64)
-    if given.shape != (k,) or not np.all((given > 0) & np.isfinite(given)):
-        raise InvalidInputError(f"family_scales must be {expected}; got {family_scales!r}")
-    return np.concatenate([given, np.full(n_free, free)])
-
-
-def check_groups_given(sensitive_features: Any) -> dict[str, NDArray[Any]]:
-    """Return the attributes at prediction, which an attribute-aware stack cannot do without."""
-    if sensitive_features is None:
-        raise InvalidInputError(
-            "sensitive_features must be given at prediction: attribute_aware=True made it a part of the stack"
-        )
-    return validate.attribute_columns(sensitive_features)
-
-
-def indicator_names(groups: Groups) -> list[str]:
-    """Return a name for each column of `indicators`."""
-    return [f"{name}={value}" for name, values in groups for value in values[1:]]
-
-
-def indicators(columns: Mapping[str, NDArray[Any]], groups: Groups, n_rows: int) -> FloatArray:
-    """Return indicator columns of the attributes, all groups but the first of each, shape (n_rows, Σ(g − 1)).
-
-    Parameters
-    ----------
-    columns : dict of str to ndarray of shape (n_rows,)
-        The attributes of rows to predict.
-    groups : sequence of (name, groups)
-        The attributes at fit.
-    n_rows : int
-        Rows to predict.
-    """
-    if len(groups) == 1 and len(columns) == 1:  # one attribute needs no name
-        columns = {groups[0][0]: next(iter(columns.values()))}
-    if set(columns) != {name for name, _ in groups}:
-        raise InvalidInputError(
-            f"sensitive_features must be {[name for name, _ in groups]}, as in fit; got {list(columns)}"
-        )
-    result = []
-    for name, values in groups:
-        validate.same_length(n_rows, **{f"sensitive_features[{name!r}]": len(columns[name])})
-        codes = {group: code for code, group in enumerate(values)}
-        code_of = np.array([codes.get(value, -1) for value in columns[name].tolist()], dtype=np.intp)
-        if np.any(code_of < 0):
-            unknown = columns[name][np.flatnonzero(code_of < 0)[0]]
-            raise InvalidInputError(
-                f"sensitive_features[{name!r}] must be one of {list(values)}, as in fit; got {unknown!s}: "
-                "an attribute-aware stack knows no other group"
-            )
-        result += [(code_of == code).astype(np.float64) for code in range(1, len(values))]
-    return np.stack(result, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,6 +131,38 @@ class FittedPath:
     sweep: Sweep
     at_tau: FairPath | None = None
     residual: ResidualLoss | None = None
+
+
+def fit_path(stack: Any, data: StackRows, rows: Rows | None) -> FittedPath:
+    """Fit the path that the parameters of a stack ask for.
+
+    Parameters
+    ----------
+    stack : BaseFairStacks
+        The estimator, which knows the names of its base models.
+    data : StackRows
+        The rows; their further columns hold the attribute.
+    rows : Rows or None
+        The same rows, if they are in memory.
+    """
+    loss, parameter = named_loss(stack.loss, regression=stack._regression)
+    points: dict[str, Any] = {"n_points": int(stack.n_points), "weight": stack.weight}
+    if rows is None or loss == "squared":
+        options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path")}
+        return fit_stacks(data, stack.names_, **options, **points)
+    n_free, by_default = len(data.names) - len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
+    units = RidgeUnits.of(data.statistics(), len(stack.names_)) if by_default else RidgeUnits()
+    return fit_iterative(
+        data,
+        rows,
+        loss=loss,
+        parameter=parameter,
+        alphas=ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge),
+        scale=ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free),
+        kind=stack.path,
+        tau=stack.tau,
+        **points,
+    )
 
 
 def fit_squared(
@@ -379,12 +292,13 @@ class InUnits:
 
     @classmethod
     def of(cls, chunks: Chunks, n_models: int, *, fairness: Any, sensitive_mode: str) -> "InUnits":
-        """Return the step for rows whose first `n_models` columns are models."""
+        """Return the step for rows whose first `n_models` columns are those of the base models."""
         options: dict[str, Any] = {"accuracy": "r2", "threshold": None, "sensitive_mode": sensitive_mode}
         found = sum_rows(chunks.map(_without_scores, ("none",)), fairness=fairness, **options)
         found.measure.value(found.sums, found.contrasts.label)  # R² of a target of one value is undefined, and says so
+        is_model = np.arange(len(chunks.names)) < n_models
         without_unit = np.array([name.startswith((f"{GROUP}/", f"{FEATURES}/")) for name in chunks.names])
-        return cls(found.unit, (np.arange(len(chunks.names)) < n_models) & ~without_unit)
+        return cls(found.unit, is_model & ~without_unit)
 
     @property
     def of_column(self) -> FloatArray:
@@ -546,3 +460,151 @@ def _widen_solution(solution: RidgeSolution, used: IntArray, k: int) -> RidgeSol
     w0, U, mean_h, debias = np.zeros(k), np.zeros((k, solution.U.shape[1])), np.zeros(k), np.full(k, np.inf)
     w0[used], U[used], mean_h[used], debias[used] = solution.w0, solution.U, solution.mean_h, solution.debias
     return replace(solution, w0=w0, U=U, mean_h=mean_h, debias=debias)
+
+
+@dataclass(frozen=True, eq=False)
+class OperatingPoint:
+    """The stack that decides.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (k,)
+        Weight of each base model.
+    intercept : float
+        The constant.
+    target : float or ndarray of shape (m,)
+        Its score bias.
+    mixture : TwoStacks or None
+        Two stacks, one of which decides on each record; None: the stack alone does.
+    selection : Selection or None
+        What was asked for and what it gives; None: it was not selected.
+    """
+
+    weights: FloatArray
+    intercept: float
+    target: Any
+    mixture: TwoStacks | None = None
+    selection: "Selection | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class StackPath:
+    """A fitted path, and how its stacks decide.
+
+    Attributes
+    ----------
+    fitted : FittedPath
+        The path.
+    loss : str
+        Its loss.
+    threshold : float
+        Score above which the decision is 1.
+    regression : bool
+        There are no decisions.
+    tau : float or None
+        The tau that the path was fitted with; without a closed form it has an exact stack.
+    """
+
+    fitted: FittedPath
+    loss: str
+    threshold: float
+    regression: bool
+    tau: float | None = None
+
+    @property
+    def predictor_threshold(self) -> float:
+        """The number above which the linear predictor means decision 1."""
+        return LOSSES[self.loss].threshold(self.threshold)
+
+    def initial(self, weight: Any) -> OperatingPoint:
+        """Return the point of `tau` or, without one, that which alone with the constant has the largest FAUC."""
+        if self.tau is not None:
+            return self.at_tau(float(self.tau))
+        points, path = self.fitted.points, self.fitted.path
+        share = as_weight(weight).normalized(points.fairness[:-1])
+        best = int(np.argmax((points.accuracy[:-1] - points.accuracy[-1]) * share))
+        return OperatingPoint(path.weights[best].copy(), float(path.intercept[best]), path.target[best])
+
+    def at(self, *, tau: Any, target: Any) -> OperatingPoint:
+        """Return the point at one of a largest score bias and an exact one."""
+        if (tau is None) == (target is None):
+            raise InvalidInputError(f"give exactly one of tau and target; got tau={tau!r}, target={target!r}")
+        if tau is not None:
+            return self.at_tau(validate.number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE))
+        wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
+        m = self.fitted.path.target[0].size
+        if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
+            raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
+        solution = self.fitted.solution
+        return self.at_target(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
+
+    def at_tau(self, tau: float) -> OperatingPoint:
+        """Return the point with all score biases in [−τ, τ]; see `FairStacksClassifier.at` for what is exact."""
+        solution, at_tau = self.fitted.solution, self.fitted.at_tau
+        if solution is not None:
+            return self.at_target(solution.target_for_tau(tau))
+        if at_tau is not None and tau == self.tau:
+            return OperatingPoint(at_tau.weights[0], float(at_tau.intercept[0]), at_tau.target[0])
+        b0 = np.atleast_1d(self.fitted.path.target[0])  # paths begin at the unconstrained stack
+        largest = float(np.abs(b0).max())
+        return self.at_target(b0 * min(1.0, tau / largest) if largest > 0 else b0)
+
+    def at_target(self, target: FloatArray) -> OperatingPoint:
+        """Return the point with score bias `target`, in the coordinates of a solution."""
+        weights, intercept = self._with_bias(target[None, :])
+        wanted = target if self.fitted.solution is None else self.fitted.solution.of_pairs(target)
+        return OperatingPoint(weights[0], float(intercept[0]), float(wanted[0]) if len(wanted) == 1 else wanted)
+
+    def _with_bias(self, targets: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights (p, k) and constants (p,) of the stacks with score biases `targets` (p, m)."""
+        if self.fitted.solution is not None:
+            return self.fitted.solution.stacks(targets)
+        mixed = np.array([self._between_points(target) for target in targets])
+        mixed = mixed.reshape(len(targets), self.fitted.path.weights.shape[1] + 1)
+        return mixed[:, :-1], mixed[:, -1]
+
+    def _between_points(self, target: FloatArray) -> FloatArray:
+        """Return the mixture (k + 1,) of neighbours on the path with score bias `target`, which is linear in it."""
+        path, positions = self.fitted.path, self.fitted.positions
+        b0 = np.atleast_1d(path.target[0])
+        position = float(target @ b0 / max(float(b0 @ b0), 1e-300))
+        off = np.abs(position * b0 - target).max() > 1e-8 * max(float(np.abs(b0).max()), 1.0)
+        if off or not positions[-1] - 1e-9 <= position <= positions[0] + 1e-9:
+            raise InfeasibleError(
+                f"target must lie on the path with loss={self.loss!r}, from {b0.tolist()} to "
+                f"{(positions[-1] * b0).tolist()}; got {target.tolist()}"
+            )
+        # np.interp wants ascending positions.
+        both = np.column_stack([path.weights, path.intercept])[::-1]
+        return np.array([np.interp(position, positions[::-1], column) for column in both.T])
+
+    def stacks(self, places: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the weights (p, k) and constants (p,) at places of the path; NaN is the constant model."""
+        weights = np.zeros((len(places), self.fitted.path.weights.shape[1]))
+        intercept = np.full(len(places), self._constant_predictor())
+        known = np.isfinite(places)
+        weights[known], intercept[known] = self._with_bias(interpolate(places[known], self.fitted.sweep.target))
+        return weights, intercept
+
+    def _constant_predictor(self) -> float:
+        """Return the linear predictor of the constant model: its decision's score, or the mean of the target."""
+        if self.fitted.residual is not None:
+            return self.fitted.residual.constant
+        if self.regression and self.fitted.solution is not None:
+            return float(self.fitted.solution.mean_y)
+        flat = float(self.fitted.points.rates[-1, 0])
+        return LOSSES[self.loss].constant(flat)
+
+    def at_places(self, first: float, second: float, share: float, secret: bytes | None) -> OperatingPoint:
+        """Return the point at a place of the path, or a mixture of two that has the first with probability `share`."""
+        places = np.array([first, second])
+        weights, intercept = self.stacks(places)
+        mixture = None
+        if share < 1.0 and not np.array_equal(first, second, equal_nan=True):
+            key = Key(secrets.token_bytes(32) if secret is None else secret)
+            mixture = TwoStacks(weights, intercept, share, key)
+        target = np.zeros_like(self.fitted.path.target[0])
+        if np.isfinite(first):
+            at_first = interpolate(places[:1], self.fitted.sweep.target)[0]
+            target = at_first if np.ndim(target) else float(at_first[0])
+        return OperatingPoint(weights[0], float(intercept[0]), target, mixture)

@@ -1,7 +1,7 @@
 """Select an operating point: the most accurate that is fair enough, as far as it is known or as it can be promised."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,11 +14,112 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets, build_contrasts, named_measure
+from fairfrontier.optimize._fitting import OperatingPoint, StackPath
 from fairfrontier.optimize._mixture import Key, secret_bytes
-from fairfrontier.optimize._operating_point import OperatingPoint, Selection, StackPath
-from fairfrontier.optimize._promise import largest_promise, promise_advice, promised_candidates
 from fairfrontier.optimize._selection_rule import Candidates, Limits, SelectionRule
+from fairfrontier.quantify._promise import largest_promise, promise_advice, promised_candidates
 from fairfrontier.quantify._proportions import BoolArray
+
+# A rate that differs by less has not moved.
+_MOVED = 5e-4
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Selection:
+    """What was asked for, and what an operating point gives.
+
+    Attributes
+    ----------
+    asked : float or None
+        The least fairness that was asked for.
+    estimated : float
+        The fairness to expect on new rows, half of the time more and half of the time less.
+    promised : float or None
+        The fairness that was promised; None without a confidence.
+    confidence : float or None
+        With which it was.
+    n_calibration : int
+        Rows on which the promise rests that nothing was fitted to.
+    procedure : str
+        How the place was chosen.
+    kind : {"stack", "constant", "mixture"}
+        One stack, the constant model, or one of two drawn by a record's id.
+    accuracy : float
+        The accuracy to expect on new rows.
+    given_up : float
+        The accuracy of the unconstrained stack minus that.
+    rates : dict of str to float
+        The rate of positive decisions (the mean prediction) in each row set.
+    ratio : float
+        The smallest quotient of two of them.
+    changed : dict of str to int
+        Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
+        where the rows were not at hand.
+    asked_ratio, asked_loss, asked_rate : float or None
+        The least quotient of two rates, the largest loss of accuracy and the least rate that were asked for.
+    rates_before : dict of str to float
+        The rates of the unconstrained stack.
+    notes : tuple of str
+        What else there is to know.
+    """
+
+    asked: float | None
+    estimated: float
+    accuracy: float
+    given_up: float
+    kind: str
+    rates: dict[str, float]
+    ratio: float
+    changed: dict[str, int]
+    asked_ratio: float | None = None
+    asked_loss: float | None = None
+    promised: float | None = None
+    confidence: float | None = None
+    n_calibration: int = 0
+    procedure: str = ""
+    notes: tuple[str, ...] = ()
+    asked_rate: float | None = None
+    rates_before: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def levelling(self) -> str:
+        """Whether groups are brought together by raising rates ("up"), by lowering them ("down"), or by "both".
+
+        "none": no rate is another than that of the unconstrained stack.
+        """
+        moves = [self.rates[name] - before for name, before in self.rates_before.items()]
+        up, down = any(move > _MOVED for move in moves), any(move < -_MOVED for move in moves)
+        return "both" if up and down else "up" if up else "down" if down else "none"
+
+    def __str__(self) -> str:
+        asked = {"fairness": self.asked, "ratio": self.asked_ratio, "loss of accuracy": self.asked_loss}
+        asked |= {"rate": self.asked_rate}
+        wanted = ", ".join(f"{name} {value:g}" for name, value in asked.items() if value is not None)
+        lines = [
+            ("asked", wanted),
+            ("estimated", f"fairness {self.estimated:.4f}, ratio {self.ratio:.3f}"),
+            ("accuracy", f"{self.accuracy:.4f}, {self.given_up:.4f} below the unconstrained stack"),
+            ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
+            ("procedure", self.procedure),
+        ]
+        if self.confidence is not None:
+            shown = "what was asked" if self.promised is None else f"fairness {self.promised:.4g}"
+            rows = f" on {self.n_calibration:,} rows" if self.n_calibration else ""
+            lines.insert(2, ("promised", f"{shown} with confidence {self.confidence:g}{rows}"))
+        for name, rate in self.rates.items():
+            moved = f", {self.changed[name]:,} decisions change" if name in self.changed else ""
+            before = f", {self.rates_before[name]:.3f} before" if name in self.rates_before else ""
+            lines.append((name, f"rate {rate:.3f}{before}{moved}"))
+        lines += [("note", note) for note in self.notes]
+        width = max(len(title) for title, _ in lines)
+        return "\n".join(f"{title:<{width}}  {text}" for title, text in lines)
+
+    def __repr__(self) -> str:
+        promised = "" if self.promised is None else f", promised={self.promised:.4g}"
+        return (
+            f"Selection({self.kind}, asked={self.asked}, estimated={self.estimated:.4f}{promised}, "
+            f"accuracy={self.accuracy:.4f}, given_up={self.given_up:.4f})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,30 +160,6 @@ class CalibrationRows:
             first, second = (self.H @ weights.T + constant > path.predictor_threshold for weights, constant in stacks)
             result[part] = (self.member @ np.where(number[:, None] < found.share[part], first, second)).T
         return result
-
-
-def calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
-    """Return (X, y, sensitive_features) after checking that a measure can be counted on them."""
-    if not isinstance(calibration, (tuple, list)) or len(calibration) != 3:
-        raise InvalidInputError(
-            "calibration must be (X, y, sensitive_features); got "
-            f"{type(calibration).__name__}: y may be None for demographic parity"
-        )
-    if not isinstance(fairness, str):
-        raise InvalidInputError(
-            "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"
-        )
-    X, y, sensitive = calibration
-    validate.same_order(**{"X of calibration": X, "its y": y, "its sensitive_features": sensitive})
-    if y is None and named_measure(fairness).needs_labels:
-        raise InvalidInputError(
-            f"calibration must have labels for fairness={fairness!r}; got None: only demographic parity needs none"
-        )
-    if isinstance(sensitive, ProbableGroups):
-        raise InvalidInputError(
-            "calibration must have groups that are known: what is promised is counted, and nobody is in two groups"
-        )
-    return X, y, sensitive
 
 
 def checked_limits(
@@ -136,6 +213,49 @@ class Confidence:
     level: float
     rows: CalibrationRows | None
     disjoint: bool
+
+
+def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confidence | None:
+    """Return with which confidence a fitted stack promises, and on which rows; None: nothing is promised."""
+    if confidence is None:
+        if calibration is not None:
+            raise InvalidInputError("calibration needs a confidence: select(..., confidence=0.95, calibration=...)")
+        return None
+    level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    if stack._regression:
+        raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
+    disjoint = isinstance(stack.fairness, str)
+    if calibration is None:
+        return Confidence(level, None, disjoint)
+    X, y, sensitive = _calibration_parts(calibration, stack.fairness)
+    H, labels = stack._matrix(X, sensitive), None if y is None else stack._target(y)
+    rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
+    options = {"fairness": stack.fairness, "sensitive_mode": stack.sensitive_mode}
+    return Confidence(level, CalibrationRows.of(rows, stack.group_sizes_, **options), disjoint)
+
+
+def _calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
+    """Return (X, y, sensitive_features) after checking that a measure can be counted on them."""
+    if not isinstance(calibration, (tuple, list)) or len(calibration) != 3:
+        raise InvalidInputError(
+            "calibration must be (X, y, sensitive_features); got "
+            f"{type(calibration).__name__}: y may be None for demographic parity"
+        )
+    if not isinstance(fairness, str):
+        raise InvalidInputError(
+            "calibration needs a named fairness measure: masks are those of the rows fitted to, not of these"
+        )
+    X, y, sensitive = calibration
+    validate.same_order(**{"X of calibration": X, "its y": y, "its sensitive_features": sensitive})
+    if y is None and named_measure(fairness).needs_labels:
+        raise InvalidInputError(
+            f"calibration must have labels for fairness={fairness!r}; got None: only demographic parity needs none"
+        )
+    if isinstance(sensitive, ProbableGroups):
+        raise InvalidInputError(
+            "calibration must have groups that are known: what is promised is counted, and nobody is in two groups"
+        )
+    return X, y, sensitive
 
 
 def select(

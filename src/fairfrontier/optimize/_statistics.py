@@ -1,13 +1,13 @@
 """All that a squared-loss stack needs to know of the data: sums over rows.
 
 The sums are additive, so the same object is filled from an array, from chunks of a file, or from the blocks of a
-cluster, and everything after it is the same code. Each fold (`_folds`) has its own sums.
+cluster, and everything after it is the same code. Each fold has its own sums.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,10 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, RowSets, build_contrasts
-from fairfrontier.metrics._evaluation import check_mask_length, masks_of_chunks
-from fairfrontier.metrics._sums import KeyedSums, keyed_sums
-from fairfrontier.optimize._folds import Folds
+from fairfrontier.metrics._sums import KeyedSums, check_mask_length, keyed_sums, masks_of_chunks
+
+if TYPE_CHECKING:
+    from fairfrontier.optimize._cross_validation import Folds
 
 # Elements of a block of predictions that is centred at once: it stays in the processor's cache for the product.
 _BLOCK = 2**18
@@ -400,7 +401,7 @@ class _SumMoments:
     """The function from rows to the moments of their folds (of fold 0 without `folds`); it travels to the workers."""
 
     regression: bool
-    folds: Folds | None
+    folds: "Folds | None"
 
     def __call__(self, rows: Rows) -> _ByFold:
         parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
@@ -430,7 +431,7 @@ class FoldMoments:
 
 
 def moments_of_folds(
-    chunks: Chunks, *, fairness: Any, sensitive_mode: str, regression: bool, folds: Folds | None = None
+    chunks: Chunks, *, fairness: Any, sensitive_mode: str, regression: bool, folds: "Folds | None" = None
 ) -> FoldMoments:
     """Compute the moments of each fold in one pass.
 

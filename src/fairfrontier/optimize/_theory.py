@@ -13,6 +13,7 @@ from fairfrontier._validation import FloatArray, IntArray, number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
 from fairfrontier.optimize._losses import LOSSES
+from fairfrontier.optimize._stack_input import evaluation_rows
 
 
 @dataclass(frozen=True)
@@ -212,7 +213,7 @@ def certify(
     """
     number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     _check_classifier(model)
-    rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
+    rows, codes, contrasts = evaluation_rows(model, X, y, sensitive_features)
     label = contrasts.label[codes]
     decided = model._scores_of(rows.scores) > model.threshold
     sizes = np.bincount(codes, minlength=contrasts.n_cells).astype(np.float64)
@@ -300,7 +301,7 @@ def score_decision_diagnostics(
     """
     number(bandwidth, parameter="bandwidth", low=0.0, strict=True)
     _check_classifier(model)
-    rows, codes, contrasts = model._evaluation_rows(X, y, sensitive_features, None, None)
+    rows, codes, contrasts = evaluation_rows(model, X, y, sensitive_features)
     scores = rows.scores @ model.path_.weights.T + model.path_.intercept
     threshold = LOSSES[model.loss].threshold(model.threshold)
     first, second = (contrasts.membership[s][codes] for s in contrasts.sets.pairs()[0])

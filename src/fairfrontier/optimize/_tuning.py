@@ -23,8 +23,7 @@ from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._cross_validation import CrossValidation, Targets, Trial
 from fairfrontier.optimize._ridge_path import RidgeSolution, evidence_of_directions, evidence_scales
 from fairfrontier.optimize._statistics import StackStatistics
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 Evaluate = Callable[[FloatArray], TradeoffPoints]
 # Movements of the scores, relative to their distance from the threshold, at which the first scan looks on each side.
@@ -233,10 +232,16 @@ def _line(evaluate: Evaluate, reach: FloatArray, margin: float) -> FloatArray:
 
 
 def _end(towards: FloatArray, accuracy: FloatArray, margin: float, floor: float) -> int:
-    """Return the index at which a walk ends: past fair beyond the error, or before a stack worse than the constant."""
+    """Return the index at which a walk ends: past fair beyond the error, or at the first stack worse than the constant.
+
+    Notes
+    -----
+    The scan is coarse: between its last stack worth having and the first that is not there may be fairer ones.
+    `Walk.worth_having` cuts the nodes exactly.
+    """
     past = np.flatnonzero(towards <= -margin)
     end = int(past[0]) if len(past) else len(towards) - 1
-    worse = np.flatnonzero(accuracy[1:] < floor)
+    worse = np.flatnonzero(accuracy[1:] < floor) + 1
     return min(end, int(worse[0])) if len(worse) else end
 
 

@@ -11,18 +11,19 @@ from fairfrontier.quantify._elicitation import (
     elicit_weight,
     fit_answers,
 )
-from fairfrontier.quantify._fauc import fauc, fauc_score
-from fairfrontier.quantify._honest import honest_curve, honest_taf
-from fairfrontier.quantify._inference import FAUCComparison, FAUCInterval, compare_fauc, fauc_interval
-from fairfrontier.quantify._sensitivity import FAUCSensitivity, SensitivityDisplay, fauc_sensitivity
-from fairfrontier.quantify._weights import (
+from fairfrontier.quantify._fauc import (
     PointWeight,
     PowerWeight,
     StepWeight,
     TabulatedWeight,
     UniformWeight,
     Weight,
+    fauc,
+    fauc_score,
 )
+from fairfrontier.quantify._honest import honest_curve, honest_taf
+from fairfrontier.quantify._inference import FAUCComparison, FAUCInterval, compare_fauc, fauc_interval
+from fairfrontier.quantify._sensitivity import FAUCSensitivity, SensitivityDisplay, fauc_sensitivity
 
 __all__ = [
     "Choice",

@@ -24,11 +24,9 @@ from fairfrontier.identify._points import (
     evaluation_rows,
     points_from_sums,
 )
-from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure
-from fairfrontier.metrics._constant import constant_outcome
+from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure, constant_outcome
 from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets
-from fairfrontier.metrics._evaluation import sum_rows
-from fairfrontier.metrics._sums import CellSums, decision_threshold
+from fairfrontier.metrics._sums import CellSums, decision_threshold, sum_rows
 
 METHODS = ("multinomial", "bayesian")
 # Elements of the largest array of one block of replicates: 16 MB of doubles, small enough for the processor's cache.

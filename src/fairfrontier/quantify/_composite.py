@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, number, unit_interval_pairs
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._weights import Weight, as_weight
+from fairfrontier.quantify._fauc import Weight, as_weight
 
 WeightLike = Weight | Callable[[float], float] | None
 

@@ -20,8 +20,7 @@ from fairfrontier import exceptions
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, taf_curve
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import TabulatedWeight
+from fairfrontier.quantify._fauc import TabulatedWeight, fauc
 
 # Differences in FAUC are some hundredths; multiplied by this they, and the coefficients of the fit, are of order one.
 _SCALE = 100.0
@@ -165,9 +164,12 @@ def fit_answers(choices: Answers, *, grid: ArrayLike | None = None, smoothness: 
     >>> bool(both.people["Ada"](0.95) > both.people["Bob"](0.95)), both.consistency
     (True, {'Ada': 1.0, 'Bob': 1.0})
     """
-    knots = _knots(grid)
     validate.number(smoothness, parameter="smoothness", low=0.0, strict=True)
-    by_person = choices if isinstance(choices, Mapping) else {EVERYBODY: choices}
+    return _fitted(choices if isinstance(choices, Mapping) else {EVERYBODY: choices}, _knots(grid), smoothness)
+
+
+def _fitted(by_person: Mapping[str, Any], knots: FloatArray, smoothness: float) -> Elicitation:
+    """Return what `fit_answers` does, for levels and a smoothness that are validated."""
     if not by_person or not all(len(answers) for answers in by_person.values()):
         raise InvalidInputError("choices must hold at least one answer of each person; got none")
     rows = {name: differences(answers, knots) for name, answers in by_person.items()}
@@ -401,11 +403,11 @@ class Questionnaire:
 
     def fit(self) -> Elicitation:
         """Return the weight of the answers so far."""
-        return fit_answers(self.answers, grid=self.knots, smoothness=self.smoothness)
+        return _fitted(self.answers, self.knots, self.smoothness)
 
     def _gain(self, person: str) -> FloatArray:
-        rows = [self._row(answer) for answer in self.answers.get(person, [])]
-        known = np.array(rows) if rows else np.zeros((0, len(self.knots) - 1))
+        answers = self.answers.get(person, [])
+        known = differences(answers, self.knots) if answers else np.zeros((0, len(self.knots) - 1))
         fit = fit_masses(known, self.smoothness)
         covariance = np.linalg.inv(fit.hessian)
         # The total mass says how decided a person is, not which levels matter: it is held fixed.
@@ -421,11 +423,6 @@ class Questionnaire:
         mean = score[first] - score[second]
         chance = expit(mean / np.sqrt(1.0 + np.pi * spread / 8.0))
         return np.asarray(chance * (1.0 - chance) * spread)
-
-    def _row(self, answer: Answer) -> FloatArray:
-        choice = answer.as_choice(self.knots) if isinstance(answer, Requirement) else answer
-        first, second = (choice.preferred, choice.rejected) if isinstance(choice, Choice) else choice
-        return levels_of(first, self.knots) - levels_of(second, self.knots)
 
 
 def simple_curves(number: int, *, random_state: Any = None) -> dict[str, TAFCurve]:

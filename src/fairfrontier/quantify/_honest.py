@@ -156,7 +156,7 @@ def honest_curve_of_bias(
     # In the direction of the bias that the choice saw: a bias that changes its sign is no shortfall, nor is one of a
     # model that had none.
     gap = np.sign(chosen_bias[models]) * bias[models]
-    return _average([_Choice(models, promised[models], chosen_accuracy[models], 1.0 - gap, accuracy[models])])
+    return _average([_Choice(models, promised[models], 1.0 - gap, accuracy[models])])
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,6 @@ class _Choice:
 
     models: IntArray
     promised_fairness: FloatArray
-    promised_accuracy: FloatArray
     fairness: FloatArray
     accuracy: FloatArray
 
@@ -186,7 +185,6 @@ def _choose(chosen: TradeoffPoints, evaluated: TradeoffPoints) -> _Choice:
     return _Choice(
         models,
         chosen.fairness[models],
-        chosen.accuracy[models],
         1.0 - _same_gap(chosen, evaluated, models),
         evaluated.accuracy[models],
     )

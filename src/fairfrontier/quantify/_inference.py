@@ -17,8 +17,8 @@ from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._bootstrap import members, sample
+from fairfrontier.quantify._fauc import Weight
 from fairfrontier.quantify._resampling import Area, Interpolate, Resampled, Scheme, resample
-from fairfrontier.quantify._weights import Weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,8 +17,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, frontier_of
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import CallableWeight, Weight, as_weight
+from fairfrontier.quantify._fauc import CallableWeight, Weight, as_weight, fauc
 
 Interpolate = bool | Literal["signed"]
 # A weight that is a plain function is integrated once, up to this many levels; between them its integral is

@@ -13,8 +13,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._display import COLORS
 from fairfrontier.identify._frontier import TAFCurve
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import PowerWeight
+from fairfrontier.quantify._fauc import PowerWeight, fauc
 
 # Areas that differ by at most this are a tie.
 _ROUNDING = 1e-12

@@ -2,7 +2,7 @@
 
 from fairfrontier.report._audit import AuditResult, audit
 from fairfrontier.report._evaluate import Evaluation, GroupCounts, evaluate, evaluate_chunks
-from fairfrontier.report._html import render_html
+from fairfrontier.report._outputs import render_html
 from fairfrontier.report._summarise import Settings, summarise
 from fairfrontier.report._tables import frontier_csv, groups_csv, points_csv
 

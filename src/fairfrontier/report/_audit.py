@@ -20,7 +20,7 @@ from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
-from fairfrontier.quantify._weights import StepWeight, Weight
+from fairfrontier.quantify._fauc import StepWeight, Weight
 from fairfrontier.report._achievable import Achievable, achievable_summary
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._intervals import differences, fauc_bounds

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairfrontier.report._html import _environment, _policy, _template
+from fairfrontier.report._outputs import _environment, _policy, _template
 from fairfrontier.report._words import Piece, accuracy, figure, level, name, percent, text
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640.0, 320.0, 56.0, 36.0

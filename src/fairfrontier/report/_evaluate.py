@@ -18,8 +18,7 @@ from fairfrontier.identify._points import (
     points_from_sums,
 )
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.metrics._evaluation import Sums, sum_rows
-from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums, sum_rows
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,11 +12,10 @@ from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.optimize._cross_validation import StackRows
+from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
-from fairfrontier.optimize._folds import Folds, hashed_folds
 from fairfrontier.optimize._ridge_path import FairPath
-from fairfrontier.quantify._weights import PointWeight, Weight
+from fairfrontier.quantify._fauc import PointWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 

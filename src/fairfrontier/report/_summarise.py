@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier._csv import family_of
 from fairfrontier._version import __version__
+from fairfrontier._writing import family_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._weights import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight
+from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight, fauc
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
-from fairfrontier.report._ratios import proportion_test, worst_ratios
+from fairfrontier.report._intervals import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview, recommendation, rule_sentence, words
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fairfrontier._csv import FRONTIER_COLUMNS, POINT_COLUMNS, to_csv
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.report._ratios import proportion_test, ratio_interval, wilson
+from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, to_csv
+from fairfrontier.report._intervals import proportion_test, ratio_interval, wilson
 
 
 class Table(NamedTuple):

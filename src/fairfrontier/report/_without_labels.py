@@ -12,8 +12,7 @@ from fairfrontier._version import __version__
 from fairfrontier.chunks import Chunks
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import build_contrasts
-from fairfrontier.metrics._evaluation import Sums
-from fairfrontier.metrics._sums import KeyedSums, keyed_sums
+from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums
 from fairfrontier.report._evaluate import GroupCounts, group_counts, judged_sets
 from fairfrontier.report._prepare import UNKNOWN
 from fairfrontier.report._summarise import Settings, attribute_summary

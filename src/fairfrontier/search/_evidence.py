@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._disk import write_atomically
+from fairfrontier._writing import write_atomically
 from fairfrontier.exceptions import DataFileError
 from fairfrontier.search._counts import Counts, count
 from fairfrontier.search._result import SearchVerdict, search_verdict

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._disk import write_atomically
 from fairfrontier._validation import Attribute, IntArray
+from fairfrontier._writing import write_atomically
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._table import Columns
 

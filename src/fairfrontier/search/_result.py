@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.optimize._promise import promised_candidates
+from fairfrontier.quantify._promise import promised_candidates
 from fairfrontier.search._counts import Counts
 from fairfrontier.search._verdict import UNDECIDED, Tested, examine, overall_verdict
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._disk import write_atomically
 from fairfrontier._persistence import load, save
+from fairfrontier._writing import write_atomically
 from fairfrontier.learners import ModelFamily
 from fairfrontier.search._steps import Step
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES
-from fairfrontier.metrics._constant import best_constant
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, best_constant
 from fairfrontier.metrics._contrasts import Contrasts, RowSets
 from fairfrontier.metrics._sums import CellSums
 
