@@ -403,6 +403,39 @@ def test_dark_is_dark_and_print_is_light(browser, file, tmp_path):
     report.context.close()
 
 
+@pytest.mark.parametrize(("media", "width"), [("screen", 390), ("screen", 1280), ("print", 1000)])
+def test_every_bar_says_how_many_rows_it_is_of_whatever_the_name_of_the_group(media, width, browser, tmp_path):
+    y, scores, sensitive = data()
+    long = np.where(
+        sensitive["race"] == "A", "Adult education and other services to the whole public", sensitive["race"]
+    )
+    file = tmp_path / "report.html"
+    file.write_text(audit(y, scores, sensitive_features={"work": long}, stack=False).to_html(), encoding="utf-8")
+    report = Report(browser, file, viewport={"width": width, "height": 900})
+    report.page.emulate_media(media=media)
+    script = """labels => labels.map(label => {
+        const [all, n] = [label, label.querySelector("small")].map(part => part.getBoundingClientRect());
+        const cell = label.closest(".bar-row").getBoundingClientRect();
+        return n.height > 0 && n.bottom <= Math.max(all.bottom, cell.bottom) + 1 && n.right <= cell.right;
+    })"""
+    inside = report.page.locator(".bar-label").evaluate_all(script)
+    assert len(inside) == 12
+    assert all(inside)
+    cut = "labels => labels.some(name => name.scrollHeight > name.clientHeight + 1 && name.clientHeight > 0)"
+    assert media == "screen" or not report.page.locator(".bar-label .name").evaluate_all(cut)
+    report.context.close()
+
+
+def test_an_interval_beside_the_figure_says_why_it_is_there(browser, tmp_path):
+    y, scores, sensitive = data()
+    found = summarise(evaluate(y, scores, sensitive_features=sensitive), Settings(source="p.csv"), interval=(0.1, 0.2))
+    file = tmp_path / "report.html"
+    file.write_text(render_html(found), encoding="utf-8")
+    report = Report(browser, file)
+    assert "allows for the luck of the best of many" in report.text(".keys")
+    report.context.close()
+
+
 def test_screenshots_differ_between_light_and_dark(browser, file, tmp_path):
     shots = []
     for scheme in ("light", "dark"):

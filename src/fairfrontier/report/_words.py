@@ -46,11 +46,11 @@ def level(value: float) -> str:
 
     Examples
     --------
-    >>> level(0.94999), level(0.95), level(0.26397), level(0.79996)
-    ('0.94999', '0.950', '0.264', '0.79996')
+    >>> level(0.94999), level(0.95), level(0.26397), level(0.79996), level(1.0997)
+    ('0.94999', '0.950', '0.264', '0.79996', '1.100')
     """
     rounded = round(value, 3)
-    if rounded > value + 1e-9 and rounded >= _ASKED_FOR and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
+    if rounded > value + 1e-9 and _ASKED_FOR <= rounded <= 1 and abs(rounded * 20 - round(rounded * 20)) < 1e-9:
         return f"{math.floor(value * 1e5 + 1e-9) / 1e5:.5f}"
     return f"{rounded:.3f}"
 

@@ -82,7 +82,7 @@ const format = {
   level: (value) => {
     const rounded = Math.round(value * 1000) / 1000;
     const asked = Math.abs(rounded * 20 - Math.round(rounded * 20)) < 1e-9;
-    return rounded > value + 1e-9 && rounded >= 0.8 && asked ? (Math.floor(value * 1e5 + 1e-9) / 1e5).toFixed(5) : rounded.toFixed(3);
+    return rounded > value + 1e-9 && rounded >= 0.8 && rounded <= 1 && asked ? (Math.floor(value * 1e5 + 1e-9) / 1e5).toFixed(5) : rounded.toFixed(3);
   },
   percent: (value) => (value === null ? "—" : `${(100 * value).toFixed(1)} %`),
   fauc: (value) => value.toFixed(6),
