@@ -214,6 +214,19 @@ class TestTheConstantModel:
             # Labels of new rows are independent of everything too: to accept fewer is to be right more often.
             assert model.predict(rng.random((5000, 3))).mean() < 0.15
 
+    @pytest.mark.parametrize("more", [{}, {"randomize": True}, {"calibration": True}], ids=["", "mixed", "new rows"])
+    def test_useless_models_are_promised_as_what_they_are(self, more):
+        rng = np.random.default_rng(0)
+        H, y, group = rng.random((1000, 3)), rng.random(1000) < 0.4, rng.integers(0, 2, 1000)
+        if "calibration" in more:
+            more = {"calibration": (H[:300], None, group[:300])}
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        chosen = model.select(0.95, confidence=0.95, **more)
+        assert (chosen.selection_.kind, chosen.selection_.promised) == ("constant", 1.0)
+        assert not chosen.predict(H).any()
+        with pytest.raises(InfeasibleError, match=r"min_rate=0\.3 leaves no model that meets the other requests"):
+            model.select(0.95, confidence=0.95, min_rate=0.3, **more)
+
     def test_nothing_but_the_constant_is_fair(self):
         """The only model is the attribute itself: every stack of it is unfair or constant."""
         group = np.repeat([0, 1], 200)
