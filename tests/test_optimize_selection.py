@@ -11,6 +11,9 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.optimize._selection import _n_rows
+from fairfrontier.optimize._selection_rule import Limits, SelectionRule
+from fairfrontier.quantify._promise import _rounded
 
 SECRET = "sixteen bytes, at least"
 
@@ -214,6 +217,19 @@ class TestTheConstantModel:
             # Labels of new rows are independent of everything too: to accept fewer is to be right more often.
             assert model.predict(rng.random((5000, 3))).mean() < 0.15
 
+    @pytest.mark.parametrize("more", [{}, {"randomize": True}, {"calibration": True}], ids=["", "mixed", "new rows"])
+    def test_useless_models_are_promised_as_what_they_are(self, more):
+        rng = np.random.default_rng(0)
+        H, y, group = rng.random((1000, 3)), rng.random(1000) < 0.4, rng.integers(0, 2, 1000)
+        if "calibration" in more:
+            more = {"calibration": (H[:300], None, group[:300])}
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        chosen = model.select(0.95, confidence=0.95, **more)
+        assert (chosen.selection_.kind, chosen.selection_.promised) == ("constant", 1.0)
+        assert not chosen.predict(H).any()
+        with pytest.raises(InfeasibleError, match=r"min_rate=0\.3 leaves no model that meets the other requests"):
+            model.select(0.95, confidence=0.95, min_rate=0.3, **more)
+
     def test_nothing_but_the_constant_is_fair(self):
         """The only model is the attribute itself: every stack of it is unfair or constant."""
         group = np.repeat([0, 1], 200)
@@ -233,6 +249,39 @@ class TestTheConstantModel:
         constant = useless.select(1.0)
         assert constant.selection_.kind == "constant"
         assert len(np.unique(constant.predict(noise))) == 1
+
+
+@pytest.fixture(scope="module")
+def rule():
+    H, y, group = population(3, 4000)
+    model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+    return SelectionRule(model._fitted.sweep, np.array(list(model.group_sizes_.values()), dtype=float))
+
+
+class TestTheSequenceOfTests:
+    def test_single_stacks_lie_on_the_nodes_and_nine_times_between(self, rule):
+        places = rule.single().place[:-1, 0]
+        np.testing.assert_allclose(places, np.arange(10 * (rule.n_nodes - 1) + 1) / 10, atol=1e-9)
+
+    def test_it_begins_at_the_fairest_and_one_and_a_half_errors_on_both_sides(self, rule):
+        found, begin = rule.sequence(Limits(min_fairness=0.95), randomize=False)
+        assert sum(begin.values()) == pytest.approx(1.0)
+        main = max(begin, key=begin.get)
+        bias, error = found.rates[0][:, 1] - found.rates[0][:, 0], np.hypot(*found.errors[main])
+        apart = sorted(float(bias[i] / error) for i in begin if i != main)
+        np.testing.assert_allclose(apart, [-1.5, 1.5], atol=0.05)
+
+    def test_mixtures_go_from_the_fairest_place_to_the_first_in_tenths_of_a_node(self, rule):
+        found, _ = rule.sequence(Limits(min_fairness=0.95), randomize=True)
+        mixed = found.take(np.flatnonzero(np.isfinite(found.place).all(axis=1)))
+        place = (mixed.share[:, None] * mixed.place)[:, 0] + (1 - mixed.share) * mixed.place[:, 1]
+        np.testing.assert_allclose(place, np.arange(round(10 * place[0]), -1, -1) / 10, atol=1e-9)
+
+    def test_rows_are_counted_once_however_many_attributes_there_are(self, rule):
+        assert _n_rows(rule.sets, rule.size) == 4000
+
+    def test_rows_are_rounded_up_to_two_digits(self):
+        assert [_rounded(n) for n in (7, 45, 451, 12_301)] == [7, 45, 460, 13_000]
 
 
 class TestMixtures:

@@ -330,3 +330,8 @@ def test_wrong_requests_are_named(changed, error, message):
     arguments = {"min_fairness": 0.9, "group_shares": [0.5, 0.5]} | changed
     with pytest.raises(error, match=message):
         rows_needed(arguments.pop("min_fairness"), **arguments)
+
+
+def test_nothing_is_promised_with_certainty():
+    with pytest.raises(InvalidInputError, match="confidence must be"):
+        largest_promise([(20, 21)], (40, 41), block(40, 41), confidence=1.0)

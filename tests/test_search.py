@@ -17,11 +17,10 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.search._encoding import MOST_LEVELS, TableEncoding
 from fairfrontier.search._plan import PARTS, SHARES, digest, split_rows
 from fairfrontier.search._screening import screen
 from fairfrontier.search._steps import schedule
-from fairfrontier.search._table import read_columns
+from fairfrontier.search._table import MOST_LEVELS, TableEncoding, read_columns
 
 QUICK = {"max_steps": 3, "random_state": 0}
 

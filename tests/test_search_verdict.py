@@ -7,7 +7,7 @@ from tools import search_study
 from fairfrontier.search._counts import count
 from fairfrontier.search._requirement import SearchRequirement, likeliest
 from fairfrontier.search._result import search_verdict
-from fairfrontier.search._sufficiency import Checkpoint, sufficiency
+from fairfrontier.search._training import Checkpoint, sufficiency
 from fairfrontier.search._verdict import BaselineComparison, compare, examine, largest_pair, primary, sequence, verdicts
 
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from fairfrontier._validation import number, one_of
 from fairfrontier._writing import remove_abandoned, write_atomically
 from fairfrontier.benchmark._averages import DELIVERED, TableSummary, cpu_seconds, summarise_table
-from fairfrontier.benchmark._delivered_tables import delivered_page
 from fairfrontier.benchmark._figures import save_figures
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
 from fairfrontier.benchmark._own_learner import own_methods
 from fairfrontier.benchmark._paper_tables import (
     LABELS,
     comparison_markdown,
+    delivered_page,
     latex,
     markdown,
     notes,

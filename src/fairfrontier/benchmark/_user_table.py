@@ -15,9 +15,8 @@ from fairfrontier._validation import FloatArray, attributes
 from fairfrontier.benchmark._tasks import Problem, Task
 from fairfrontier.chunks._formats import TableFile, open_stream, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.search._encoding import TableEncoding
 from fairfrontier.search._screening import screen
-from fairfrontier.search._table import Columns, missing_in, read_columns
+from fairfrontier.search._table import Columns, TableEncoding, missing_in, read_columns
 
 _MOST_GROUPS = 10
 # Rows that a group, and each label in it, needs: a quarter of them are test rows.

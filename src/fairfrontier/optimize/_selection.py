@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtri
@@ -311,7 +311,11 @@ def _promised(
         fairest = rule.choose(limits, randomize=randomize)
         found, begin = (rule.single().take(np.arange(0)) if fairest is None else fairest), {0: 1.0}
     if len(found) == 0:
-        raise InfeasibleError(_nothing(rule, limits))
+        constant = rule.choose(limits, randomize=False)
+        if constant is None or np.isfinite(constant.place[0]).any():
+            raise InfeasibleError(_nothing(rule, limits))
+        needless = "no test is needed: the constant model decides everybody alike"
+        return constant, {"procedure": needless, "confidence": confidence.level, "promised": 1.0}
     if confidence.rows is None:
         size, n_rows = rule.size, 0
         counts = [np.rint(rates * size) for rates in rule.seen_rates(found)]
@@ -440,16 +444,12 @@ def _nothing(rule: SelectionRule, limits: Limits) -> str:
             f"min_rate={limits.min_rate:g} leaves no model that meets the other requests; on this path the lowest rate "
             f"of a group is {highest:.3f} at most: ask for less, or lower the threshold"
         )
-    if limits.max_accuracy_loss is not None:
-        fairest = rule.choose(Limits(max_accuracy_loss=limits.max_accuracy_loss), randomize=False)
-        if fairest is not None:
-            return (
-                f"max_accuracy_loss={limits.max_accuracy_loss:g} leaves a fairness of at most "
-                f"{rule.fairness(fairest)[0]:.4f}; ask for less fairness or allow a larger loss"
-            )
+    # Nothing else excludes the constant model, which is fair; and the unconstrained stack loses nothing.
+    loss = limits.max_accuracy_loss
+    fairest = cast("Candidates", rule.choose(Limits(max_accuracy_loss=loss), randomize=False))
     return (
-        "no stack of this path is more accurate than the constant model, which decides everybody alike: it is "
-        "perfectly fair and needs no promise"
+        f"max_accuracy_loss={loss:g} leaves a fairness of at most {rule.fairness(fairest)[0]:.4f}; ask for less "
+        "fairness or allow a larger loss"
     )
 
 

@@ -22,7 +22,7 @@ from fairfrontier.search._stacking import (
     fit_stack,
     with_required,
 )
-from fairfrontier.search._store import StepStore
+from fairfrontier.search._steps import StepStore
 from fairfrontier.search._training import Features, Trained
 
 # Rows on which the importance of columns is judged, and halves of the stacking rows that are stacked again.

@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import ModelFamily
-from fairfrontier.search._encoding import TableEncoding
-from fairfrontier.search._table import Columns, read_columns
+from fairfrontier.search._table import Columns, TableEncoding, read_columns
 
 
 class SearchModel(ClassifierMixin, BaseEstimator):

@@ -14,8 +14,7 @@ from fairfrontier.search._model import SearchModel, of_partner
 from fairfrontier.search._plan import PARTS
 from fairfrontier.search._problem import SearchProblem
 from fairfrontier.search._requirement import SearchRequirement
-from fairfrontier.search._steps import schedule
-from fairfrontier.search._store import StepStore
+from fairfrontier.search._steps import StepStore, schedule
 from fairfrontier.search._training import TRAINING_SHARE, Features, Trained, encode, take_steps
 
 Progress = Callable[[str, float], None]

@@ -10,7 +10,7 @@ from fairfrontier._version import __version__
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._fair_search import FairSearch
 from fairfrontier.search._result import SearchVerdict, changes
-from fairfrontier.search._sufficiency import ENOUGH
+from fairfrontier.search._training import ENOUGH
 
 # Features that give the attribute away more than this are named.
 _PROXY_AUC = 0.6

@@ -1,4 +1,7 @@
-"""Take the steps of a search within its time, look at the frontier now and then, and stop when more cannot help."""
+"""Take the steps of a search within its time, look at the frontier now and then, and stop when more cannot help.
+
+Was the search sufficient? That is told by how the frontier grew, and by what more search could gain.
+"""
 
 import time as clock
 from collections.abc import Callable, Sequence
@@ -10,13 +13,11 @@ from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.optimize import FairStacksClassifier
-from fairfrontier.search._encoding import TableEncoding
 from fairfrontier.search._plan import PARTS
 from fairfrontier.search._problem import SearchProblem
 from fairfrontier.search._stacking import EvaluationRows, cross_validated_fauc, fit_stack
-from fairfrontier.search._steps import Step, Training, column_names, estimate, train
-from fairfrontier.search._store import StepResult, StepStore
-from fairfrontier.search._sufficiency import Checkpoint, sufficiency
+from fairfrontier.search._steps import Step, StepResult, StepStore, Training, column_names, estimate, train
+from fairfrontier.search._table import TableEncoding
 
 # A search takes no fewer steps: the stack needs accurate models and models of the attribute.
 LEAST_STEPS = 3
@@ -27,6 +28,10 @@ _CHECKPOINTS = (2, 3, 5)
 # A whole search takes about so many times what its steps take.
 _LONGER = 1.8
 _CHECK_EVERY = 4
+# Two checkpoints in a row that gain less than this end the search.
+ENOUGH = 0.0005
+# Gains are taken to shrink by a factor of at most this from one checkpoint to the next.
+_SLOWEST = 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +51,23 @@ class Features:
     encoding: TableEncoding
     training: Training
     others: FloatArray
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The frontier after some steps.
+
+    Attributes
+    ----------
+    steps, models : int
+        Steps done and base models trained.
+    fauc : float
+        Area under the cross-validated frontier of fair stacks, over fairness from 0.8 to 1.
+    """
+
+    steps: int
+    models: int
+    fauc: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,3 +220,48 @@ def _gathered(done: Sequence[Step], store: StepStore) -> tuple[tuple[str, ...], 
     results = [result for step in done if (result := store.get(step)) is not None]
     names = tuple(name for result in results for name in result.names)
     return names, np.column_stack([result.scores for result in results]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Sufficiency:
+    """What more search could gain.
+
+    Attributes
+    ----------
+    last_gain : float
+        What the last checkpoint gained: mean accuracy over the levels of fairness.
+    expected : float
+        What all further search would gain if gains kept shrinking as they did.
+    bound : float
+        The same if they shrank as slowly as seems possible, from the larger of the last two gains.
+    enough : bool
+        Whether the rule to stop holds: two checkpoints in a row gained less than `ENOUGH`.
+    """
+
+    last_gain: float
+    expected: float
+    bound: float
+    enough: bool
+
+
+def sufficiency(checkpoints: Sequence[Checkpoint]) -> Sufficiency | None:
+    """Return what more search could gain; None: there are fewer than three checkpoints.
+
+    Examples
+    --------
+    >>> found = sufficiency([Checkpoint(2, 3, 0.80), Checkpoint(5, 110, 0.84), Checkpoint(9, 220, 0.85)])
+    >>> round(found.last_gain, 3), round(found.expected, 4), round(found.bound, 3), found.enough
+    (0.01, 0.0033, 0.36, False)
+    """
+    if len(checkpoints) < 3:
+        return None
+    # What was reached at any time is not lost: the search keeps all of its models.
+    best = np.maximum.accumulate([one.fauc for one in checkpoints])
+    gains = np.diff(best)
+    ratios = gains[1:][gains[:-1] > 0] / gains[:-1][gains[:-1] > 0]
+    factor = float(np.clip(np.median(ratios) if len(ratios) else 0.0, 0.0, _SLOWEST))
+    last = float(gains[-1])
+    slow = float(max(gains[-2:]))
+    return Sufficiency(
+        last, last * factor / (1.0 - factor), slow * _SLOWEST / (1.0 - _SLOWEST), bool((gains[-2:] < ENOUGH).all())
+    )
