@@ -47,6 +47,15 @@ def write(path: str, n_rows: str, n_models: str, n_races: str = "0") -> dict[str
     return {"bytes": Path(path).stat().st_size}
 
 
+def as_csv(path: str, target: str) -> dict[str, Any]:
+    """Write a Parquet file as CSV."""
+    import pyarrow.csv
+
+    with pq.ParquetFile(path) as source:
+        pyarrow.csv.write_csv(source.read(), target)
+    return {"bytes": Path(target).stat().st_size}
+
+
 def read_and_gram(path: str) -> dict[str, Any]:
     """Read the file in batches and form HᵀH: what any stack has to do, and nothing else."""
     gram: Any = 0.0
@@ -84,13 +93,6 @@ def points(path: str) -> dict[str, Any]:
 
     found = points_from_chunks(file_chunks(path, label=LABEL, sensitive=GROUP))
     return {"fairness": found.fairness.tolist(), "accuracy": found.accuracy.tolist()}
-
-
-def imports() -> dict[str, Any]:
-    """Import what the command `audit` imports."""
-    from fairfrontier._cli import app, audit, console
-
-    return {"modules": [module.__name__ for module in (app, audit, console)]}
 
 
 def audit(path: str, chunk_rows: str = "") -> dict[str, Any]:
@@ -166,7 +168,7 @@ def solve(path: str) -> dict[str, Any]:
 
 JOBS: dict[str, Callable[..., dict[str, Any]]] = {
     job.__name__: job
-    for job in (write, read, read_and_gram, stack, points, imports, audit, tuned, tuned_in_memory, cluster, solve)
+    for job in (write, as_csv, read, read_and_gram, stack, points, audit, tuned, tuned_in_memory, cluster, solve)
 }
 
 
