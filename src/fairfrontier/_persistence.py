@@ -22,6 +22,7 @@ _MODULES = {
     "AnyTwoLabels": "learners._zoo",
     "BoosterCore": "learners._fagtb",
     "ColumnCode": "search._table",
+    "Components": "learners._zoo",
     "FAGTB": "learners._fagtb",
     "FCSC": "learners._cost_sensitive",
     "FPIR": "learners._plug_in",
