@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_classification, make_regression
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     BaggingClassifier,
     BaggingRegressor,
@@ -40,6 +41,7 @@ from fairfrontier.learners import (
     kitchen_sink,
     regressor_zoo,
 )
+from fairfrontier.learners._zoo import Components
 
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 
@@ -315,6 +317,13 @@ def test_the_neighbours_of_few_rows_are_all_rows(rows: int) -> None:
         values = fit_models(some, X, y).predict_matrix(X + 0.1)
         assert values.min() >= 0.0
         assert values.max() <= 1.0
+
+
+@pytest.mark.parametrize("n_features", [2, 5, 9])
+def test_components_are_those_of_scikit_learn(n_features: int) -> None:
+    X = np.random.default_rng(0).normal(size=(80, n_features)) * np.arange(1, n_features + 1)
+    ours, theirs = Components().fit_transform(X), PCA(min(5, n_features)).fit_transform(X)
+    assert np.abs(ours) == pytest.approx(np.abs(theirs), abs=1e-9)
 
 
 def test_neighbours_at_the_same_distance_are_the_same_at_any_number_of_threads() -> None:

@@ -103,6 +103,16 @@ class TestForests:
         with pytest.raises(InvalidInputError, match="expand must be 'auto', True or False; got 'yes'"):
             fitted([LOGISTIC], rows, expand="yes")
 
+    @pytest.mark.parametrize("labels", [("no", "yes"), (1, 0)])
+    def test_as_one_model_it_is_the_mean_of_its_trees_at_any_order_of_labels(self, labels, rows):
+        X, y, sex = rows
+        y = np.where(y == "yes", labels[1], labels[0])
+        estimators = [LOGISTIC, ("zoo/forest", FOREST), ("zoo/extra", ExtraTreesClassifier(9, random_state=0))]
+        model = fitted(estimators, (X, y, sex), expand=False)
+        scores = np.column_stack([one.predict_proba(X)[:, 1] for _, one in model.estimators_])
+        expected = scores @ model.weights_ + model.intercept_ - 0.5
+        np.testing.assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-12)
+
     def test_a_forest_is_fitted_once_and_judged_by_rows_that_a_tree_has_not_seen(self, rows):
         X, y, _ = rows
         model = fitted([("forest", FOREST)], rows)

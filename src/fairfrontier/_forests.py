@@ -31,6 +31,11 @@ def is_forest(model: Any) -> bool:
     return isinstance(model, ForestClassifier | ForestRegressor)
 
 
+def is_plain_forest(model: Any) -> bool:
+    """Tell whether the prediction of a model is the mean of its trees': a forest of scikit-learn's own."""
+    return is_forest(model) and hasattr(model, "apply") and type(model).__module__.startswith("sklearn.")
+
+
 def leaf_values(tree: Any, positive: int | None) -> FloatArray:
     """Return the value of every node: the frequency of the class at position `positive`; None: the mean.
 

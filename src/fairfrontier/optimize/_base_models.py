@@ -37,7 +37,7 @@ from fairfrontier._attribute_models import (
     group_targets,
 )
 from fairfrontier._columns import is_frame
-from fairfrontier._forests import is_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._forests import is_forest, is_plain_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
 from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
 from fairfrontier._scores import check_own_classes, named_models, positive_scores
@@ -229,6 +229,10 @@ def _weighted_columns(
             return weighted_trees(model, X, positive, weights)
         found = model.predict_weighted(X, weights)
         return np.asarray(weights.sum() - found if positive == 0 else found)
+    if is_plain_forest(model) and not name.startswith(f"{GROUP}/"):
+        positive = None if classes is None else check_own_classes(model, classes, name)
+        n_trees = len(model.estimators_)
+        return weighted_trees(model, X, positive, np.full(n_trees, weights[0] / n_trees))
     block = _columns(model, X, classes, name, expand)
     check_finite(block, _names([(name, model)], (name,) if expand else ()))
     return np.asarray(block @ weights)
