@@ -349,3 +349,10 @@ def test_no_permission_to_write(tmp_path, closed_folder, capsys, request):
         assert len(error.splitlines()) == 1
         assert "--out must be a folder that can be written to" in error
     assert list(closed_folder.iterdir()) == []
+
+
+def test_a_parquet_file_whose_names_are_no_text(tmp_path, refused):
+    path = tmp_path / "p.parquet"
+    good().rename(columns={"sex": "the sex of them"}).to_parquet(path)
+    path.write_bytes(path.read_bytes().replace(b"the sex", b"th\xe1\xffsex"))
+    assert "p.parquet must be a readable Parquet file; it" in refused(path)

@@ -429,7 +429,7 @@ def _reader(
                 rows = None if batch is None else columns.rows(batch, first_row)
             except FairFrontierError:
                 raise
-            except (arrow.ArrowException, EOFError, OSError) as error:
+            except (arrow.ArrowException, EOFError, OSError, UnicodeError) as error:
                 raise table.damaged(error, first_row) from None
             if rows is None:
                 break

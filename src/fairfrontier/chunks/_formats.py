@@ -126,7 +126,7 @@ def _open_parquet(file: Path) -> TableFile:
     try:
         with parquet.ParquetFile(file) as source:
             schema, n_rows = source.schema_arrow, source.metadata.num_rows
-    except (arrow.ArrowException, OSError) as error:
+    except (arrow.ArrowException, OSError, UnicodeError) as error:
         raise _damaged(file, "Parquet", error) from None
     return TableFile(file, _types(schema, file), "Parquet", None, None, n_rows)
 
