@@ -356,3 +356,12 @@ def test_a_parquet_file_whose_names_are_no_text(tmp_path, refused):
     good().rename(columns={"sex": "the sex of them"}).to_parquet(path)
     path.write_bytes(path.read_bytes().replace(b"the sex", b"th\xe1\xffsex"))
     assert "p.parquet must be a readable Parquet file; it" in refused(path)
+
+
+def test_a_parquet_file_that_has_fewer_rows_than_it_says(tmp_path, refused):
+    path = tmp_path / "p.parquet"
+    pd.concat([good()] * 100).iloc[:300].to_parquet(path, index=False)
+    content = path.read_bytes()
+    at = content.index(b"\x16\xd8\x04", len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
+    path.write_bytes(content[:at] + b"\x16\xd8\x05" + content[at + 3 :])  # 364 instead of 300, in Thrift's notation
+    assert "it says that it has 364 rows, and has 300" in refused(path)

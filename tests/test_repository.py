@@ -62,6 +62,12 @@ class TestCitation:
         assert citation["license"] == tomllib.loads(read("pyproject.toml"))["project"]["license"]
 
 
+def test_rooms_are_few_and_not_too_large():
+    assert len(list((PACKAGE / "optimize").glob("*.py"))) <= 15
+    longest = max(PACKAGE.rglob("*.py"), key=lambda path: len(path.read_text(encoding="utf-8").splitlines()))
+    assert len(longest.read_text(encoding="utf-8").splitlines()) <= 700, f"take {longest.name} apart"
+
+
 def test_releases_have_dates_and_descend():
     found = releases()
     assert ("0.1.0", "2026-11-10") in found

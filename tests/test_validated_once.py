@@ -182,7 +182,7 @@ def test_the_walk_of_a_fit_is_short(problem):
         call(problem)
     finally:
         sys.setprofile(None)
-    assert len(modules) <= 19, sorted(modules)
+    assert len(modules) <= 18, sorted(modules)
 
 
 # ------------------------------------------------------------------------------------------------------- commands

@@ -14,8 +14,8 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
         "lost. Words, types and the looks of drawings (widths of lines, sizes) are left alone. A mutant is killed when",
         "a test fails; of the tests that reach its statement the quickest are run, up to 40 seconds of them.",
         "",
-        "| part | chosen | run | killed at first | killed now | survivors that change nothing |",
-        "|---|---|---|---|---|---|",
+        "| part | chosen | run | killed at first | killed now | survivors that change nothing | killed of the others |",
+        "|---|---|---|---|---|---|---|",
     ]
     total = []
     for part in parts:
@@ -43,4 +43,5 @@ def _row(part: str, mine: list[dict[str, Any]], same: Mapping[str, str], each: i
     first, now = sum(one["first"] for one in mine), sum(one["killed"] for one in mine)
     nothing = sum(not one["killed"] and one["key"] in same for one in mine)
     shares = " | ".join(f"{one} ({one / len(mine):.1%})" if mine else "–" for one in (first, now))
-    return f"| {part} | {each} | {len(mine)} | {shares} | {nothing} |"
+    others = f"{now / (len(mine) - nothing):.1%}" if len(mine) > nothing else "–"
+    return f"| {part} | {each} | {len(mine)} | {shares} | {nothing} | {others} |"

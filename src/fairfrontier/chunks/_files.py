@@ -366,6 +366,8 @@ class _ColumnBlocks:
             self._block = None  # before the next one is read: two of them are not needed
             self._block = self._source.read(self.schema.names[start : start + _COLUMNS], use_threads=False)
             self._first = start
+            if len(self._block) != self.num_rows:
+                raise OSError(f"it says that it has {self.num_rows:,} rows, and has {len(self._block):,}")
         return self._block.column(self.schema.names[index]).combine_chunks()
 
 

@@ -27,7 +27,7 @@ from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize import _stack_input as given
 from fairfrontier.optimize._cross_validation import Folds, StackRows, assign_folds, chunk_folds
 from fairfrontier.optimize._fitting import InUnits, OperatingPoint, StackPath, explained_by, fit_path
-from fairfrontier.optimize._losses import LOSSES, named_loss
+from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._selection import Selection, checked_confidence, checked_limits, select
 from fairfrontier.quantify._fauc import StepWeight
@@ -452,7 +452,7 @@ class BaseFairStacks(BaseEstimator):
 
     @property
     def _loss_name(self) -> str:
-        return named_loss(self.loss, regression=self._regression)[0]
+        return given.named_loss(self.loss, regression=self._regression)[0]
 
     def _stack_path(self) -> StackPath:
         return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, self.tau)

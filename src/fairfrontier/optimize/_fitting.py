@@ -27,7 +27,6 @@ from fairfrontier.optimize._losses import (
     LogisticSolver,
     ProgramSolver,
     ResidualLoss,
-    named_loss,
 )
 from fairfrontier.optimize._mixture import Key, TwoStacks
 from fairfrontier.optimize._ridge_path import (
@@ -38,7 +37,7 @@ from fairfrontier.optimize._ridge_path import (
     paper_penalties,
     signed_targets,
 )
-from fairfrontier.optimize._stack_input import FEATURES, families, group_columns, ridge_scales, ridges
+from fairfrontier.optimize._stack_input import FEATURES, families, group_columns, named_loss, ridge_scales, ridges
 from fairfrontier.optimize._statistics import ROUNDING, StackStatistics, contrast_matrix
 from fairfrontier.optimize._tuning import (
     FREE,

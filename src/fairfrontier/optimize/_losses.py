@@ -15,12 +15,11 @@ from scipy import sparse
 from scipy.linalg import cholesky, lu_factor, lu_solve, solve_triangular
 from scipy.special import expit, logit
 
-from fairfrontier import _validation as validate
 from fairfrontier import exceptions
 from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
-from fairfrontier.exceptions import FairFrontierError, InfeasibleError, InvalidInputError
-from fairfrontier.optimize._ridge_path import LARGEST, FairPath, least_distance
+from fairfrontier.exceptions import FairFrontierError, InfeasibleError
+from fairfrontier.optimize._ridge_path import FairPath, least_distance
 
 # Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
 _ARMIJO = 1e-4
@@ -69,36 +68,6 @@ LOSSES = {
     "huber": Loss((True,), _identity, float, parameter=1.0),
     "quantile": Loss((True,), _identity, float, parameter=0.5),
 }
-
-
-def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
-    """Return the name of a loss and, if it has one, its parameter.
-
-    Parameters
-    ----------
-    loss : str or (str, float)
-        The stack's parameter.
-    regression : bool
-        Whether the target is a number.
-
-    Examples
-    --------
-    >>> named_loss("huber", regression=True), named_loss(("quantile", 0.9), regression=True)
-    (('huber', 1.0), ('quantile', 0.9))
-    """
-    name, parameter = loss if isinstance(loss, tuple | list) and len(loss) == 2 else (loss, None)
-    known = [key for key, one in LOSSES.items() if regression in one.targets]
-    validate.one_of(name, known, parameter="loss")
-    usual = LOSSES[name].parameter
-    if usual is None:
-        if parameter is not None:
-            raise InvalidInputError(f"loss={name!r} has no parameter; got {loss!r}")
-        return name, None
-    if parameter is None:
-        return name, usual
-    high = 1.0 if name == "quantile" else LARGEST
-    options: dict[str, Any] = {"parameter": f"the parameter of loss={name!r}", "low": 0.0, "high": high}
-    return name, validate.number(parameter, strict=True, **options)
 
 
 @dataclass(frozen=True, eq=False)

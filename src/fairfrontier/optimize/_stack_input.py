@@ -19,7 +19,7 @@ from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
-from fairfrontier.optimize._losses import named_loss
+from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._ridge_path import LARGEST, TAU_ADVICE
 from fairfrontier.optimize._tuning import FREE
 from fairfrontier.quantify._fauc import as_weight
@@ -79,6 +79,36 @@ def check_chunkable(stack: Any) -> None:
 def is_precomputed(stack: Any) -> bool:
     """Tell whether X is the matrix of the predictions."""
     return any(isinstance(given, str) and given == PRECOMPUTED for given in (stack.estimators, stack.cv))
+
+
+def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
+    """Return the name of a loss and, if it has one, its parameter.
+
+    Parameters
+    ----------
+    loss : str or (str, float)
+        The stack's parameter.
+    regression : bool
+        Whether the target is a number.
+
+    Examples
+    --------
+    >>> named_loss("huber", regression=True), named_loss(("quantile", 0.9), regression=True)
+    (('huber', 1.0), ('quantile', 0.9))
+    """
+    name, parameter = loss if isinstance(loss, tuple | list) and len(loss) == 2 else (loss, None)
+    known = [key for key, one in LOSSES.items() if regression in one.targets]
+    validate.one_of(name, known, parameter="loss")
+    usual = LOSSES[name].parameter
+    if usual is None:
+        if parameter is not None:
+            raise InvalidInputError(f"loss={name!r} has no parameter; got {loss!r}")
+        return name, None
+    if parameter is None:
+        return name, usual
+    high = 1.0 if name == "quantile" else LARGEST
+    options: dict[str, Any] = {"parameter": f"the parameter of loss={name!r}", "low": 0.0, "high": high}
+    return name, validate.number(parameter, strict=True, **options)
 
 
 def ridges(alpha: Any, alphas: Any, *, loss: str, regression: bool, unit: float = 1.0) -> FloatArray:
