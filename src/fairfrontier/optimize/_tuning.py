@@ -322,6 +322,11 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     spread = _bonus_to_multipliers(sets)
     quadratic = spread.T @ reach @ spread
     response = _response(evaluate, spread, quadratic)
+    # Bonuses that move nothing (those of a whole block; with one model all but one direction) are left out: their
+    # rounding would grow from round to round.
+    values, vectors = np.linalg.eigh(quadratic)
+    moving = vectors[:, values > 1e-9 * max(float(values[-1]), 1e-300)]
+    penalty = moving.T @ quadratic @ moving
 
     def judged(bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean rates (c, s) and the merit of bonuses (c, s)."""
@@ -335,9 +340,7 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     rates, merit = (value[0] for value in judged(best[None]))
     for _ in range(_ROUNDS):
         change = _equal(rates, size, sets) - rates
-        steps = np.stack([_step(response, ridge * quadratic, size, change) for ridge in _RIDGES])
-        # A bonus of a whole block moves nothing; left in, its rounding would grow from round to round.
-        steps -= _equal(steps.T, np.ones(len(size)), sets).T
+        steps = np.stack([moving @ _step(response @ moving, ridge * penalty, size, change) for ridge in _RIDGES])
         tried = best + (_LENGTHS[:, None, None] * steps).reshape(-1, len(size))
         found, merits = judged(tried)
         i = int(np.argmin(merits))
@@ -375,7 +378,7 @@ def _response(evaluate: Evaluate, spread: FloatArray, quadratic: FloatArray) -> 
 
 
 def _step(response: FloatArray, ridge: FloatArray, size: FloatArray, change: FloatArray) -> FloatArray:
-    """Return the bonuses (s,) that bring a wanted change of the rates with little movement; small sets count less."""
+    """Return the step (r,) that brings a wanted change of the rates with little movement; small sets count less."""
     weighted = response.T * (size / size.mean())
     normal = weighted @ response + ridge
     normal[np.diag_indices_from(normal)] += 1e-9 * max(float(np.trace(normal)), 1e-300)
@@ -383,7 +386,7 @@ def _step(response: FloatArray, ridge: FloatArray, size: FloatArray, change: Flo
 
 
 def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
-    """Return the rates (s,), or (s, c) of several stacks, with those of each block at their mean."""
+    """Return the rates (s,) with those of each block at their mean."""
     wanted = rates.copy()
     for block in map(list, sets.blocks):
         wanted[block] = np.average(rates[block], axis=0, weights=size[block])
