@@ -213,7 +213,6 @@ def fit_squared(
     full = _widen_solution(solution, used, len(scale))
     targets = solution.target_for_lambda(penalties) if kind == "paper" else signed_targets(solution.b0, n_points)
     variance = target_variance(statistics, data.threshold)
-
     along = data.along([full.line()], folds=False)
 
     def refitted(multipliers: FloatArray) -> TradeoffPoints:
