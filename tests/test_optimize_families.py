@@ -1,6 +1,7 @@
 """Forests and families among the estimators: they enter model by model, in one estimator on X."""
 
 import pickle
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,7 @@ from sklearn.ensemble import (
     RandomForestRegressor,
 )
 from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -113,7 +115,7 @@ class TestForests:
         expected = scores @ model.weights_ + model.intercept_ - 0.5
         np.testing.assert_allclose(model.decision_function(X), expected, rtol=0, atol=1e-12)
 
-    def test_a_forest_is_fitted_once_and_judged_by_rows_that_a_tree_has_not_seen(self, rows):
+    def test_a_stack_is_fitted_to_what_a_tree_says_of_rows_that_it_has_not_seen(self, rows):
         X, y, _ = rows
         model = fitted([("forest", FOREST)], rows)
         forest = clone(FOREST).fit(X, (y == "yes").astype(int))
@@ -123,6 +125,35 @@ class TestForests:
         for tree, (sample, member) in enumerate(zip(forest.estimators_samples_, forest.estimators_, strict=True)):
             unseen = np.setdiff1d(np.arange(len(X)), sample)
             np.testing.assert_allclose(held_out[unseen, tree], member.predict_proba(X[unseen])[:, 1], rtol=1e-6)
+
+    @pytest.mark.parametrize(
+        "trees", [FOREST, MinipatchTrees(40, max_samples=0.3, max_features=0.5, random_state=0)], ids=["forest", "mini"]
+    )
+    def test_a_stack_is_judged_by_rows_that_no_tree_has_seen(self, trees, rows):
+        """In each fold: trees grown without it, a ridge regression on their unseen rows, decisions on the fold."""
+        X, y, sex = rows
+        alpha, label = 5.0, (y == "yes").astype(int)
+        folds = list(KFold(4, shuffle=True, random_state=0).split(X))
+        model = fitted([LOGISTIC, ("trees", trees)], rows, cv=folds, alphas=[alpha], family_scales=None)
+        linear = np.empty(len(X))
+        for train, test in folds:
+            linear[test] = LogisticRegression().fit(X[train], label[train]).predict_proba(X[test])[:, 1]
+        decisions = np.empty(len(X))
+        for train, test in folds:
+            grown = clone(trees).fit(X[train], label[train])
+            forest = isinstance(grown, RandomForestClassifier)
+            seen = rows_in_bag(grown, len(train)) if forest else grown.rows_seen(len(train))
+            predict = partial(tree_matrix, grown, positive=1) if forest else grown.predict_matrix
+            H = np.column_stack([linear[train], out_of_bag(predict(X[train]), seen, 1)])
+            centred, middle = H - H.mean(axis=0), label[train].mean()
+            w = np.linalg.solve(
+                centred.T @ centred + alpha / 2 * np.eye(H.shape[1]), centred.T @ (label[train] - middle)
+            )
+            new = np.column_stack([linear[test], predict(X[test])])
+            decisions[test] = (new - H.mean(axis=0)) @ w + middle > 0.5
+        expected = [decisions[sex == group].mean() for group in ("f", "m")]
+        np.testing.assert_allclose(model._fitted.sweep.out_of_fold.rates[0], expected, atol=1e-12)
+        assert model.points_.accuracy[0] == pytest.approx((decisions == label).mean(), abs=1e-12)
 
     def test_with_few_trees_folds_take_the_place_of_unseen_rows(self, rows):
         X, _, _ = rows

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from fairfrontier._columns import FloatArray
 
 # A row that fewer trees than these have not seen has no prediction of the others.
-_LEAST_UNSEEN = 3
+LEAST_UNSEEN = 3
 # Trees whose leaves say which rows are alike.
 _TREES_THAT_SORT = 3
 # Trees that one thread sums up at a time: their sum must not depend on the number of threads.
@@ -184,8 +184,15 @@ def rows_in_bag(forest: Any, n_rows: int) -> NDArray[np.bool_]:
     return seen
 
 
-def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_]) -> FloatArray | None:
+def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_], least: int = LEAST_UNSEEN) -> FloatArray | None:
     """Return predictions (n, k) as of trees that have not seen the row; None: some rows were seen by nearly all.
+
+    Parameters
+    ----------
+    matrix, seen : ndarray of shape (n, k)
+        The prediction of every tree, and which rows it was grown on.
+    least : int
+        The least number of trees that have not seen a row.
 
     Notes
     -----
@@ -201,7 +208,7 @@ def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_]) -> FloatArray | No
     """
     unseen = ~seen
     count = unseen.sum(axis=1)
-    if count.min() < _LEAST_UNSEEN:
+    if count.min() < least:
         return None
     mean = np.einsum("ij,ij->i", matrix.astype(np.float64), unseen) / count
     return np.where(seen, mean[:, None], matrix)

@@ -4,12 +4,13 @@ To unfitted estimators a stack adds models of the attribute by itself. They are 
 models, to the sensitive attribute (for measures of one label, to group and label), and join the stack as columns
 ``group/…``. At prediction they need the features only.
 
-A forest or a family enters model by model. Where its models leave rows out (bootstrap samples, minipatches) it is
-fitted once: each model is judged by the rows that it has not seen, and it is this very model that predicts.
+A forest or a family enters model by model. Where its models leave rows out (bootstrap samples, minipatches) the stack
+is fitted to what each model says of rows that it has not seen, and it is this very model that predicts. How good such a
+stack is, others tell, whose forests were grown without a fold.
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,73 +38,27 @@ from fairfrontier._attribute_models import (
     group_targets,
 )
 from fairfrontier._columns import is_frame
-from fairfrontier._forests import is_forest, is_plain_forest, out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._forests import (
+    LEAST_UNSEEN,
+    is_forest,
+    is_plain_forest,
+    out_of_bag,
+    rows_in_bag,
+    tree_matrix,
+    weighted_trees,
+)
 from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
-from fairfrontier._scores import check_own_classes, named_models, positive_scores
+from fairfrontier._scores import check_own_classes, positive_scores
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
-from fairfrontier.optimize._cross_validation import assign_folds, check_classes, train_test
-from fairfrontier.optimize._stack_input import FEATURES
+from fairfrontier.optimize._cross_validation import FoldColumns, assign_folds, check_classes, train_test
+from fairfrontier.optimize._stack_input import FEATURES, is_family
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
 AUTO = "auto"
-
-
-def check_estimators(estimators: Any, *, fitted: bool = False) -> list[tuple[str, Any]]:
-    """Return the (name, estimator) pairs of a stack after checking them.
-
-    Parameters
-    ----------
-    estimators : list of (str, estimator), or a fitted family
-        An estimator may itself be a list of such pairs, as `classifier_zoo` gives them, or ``"drop"``.
-    fitted : bool
-        Whether the estimators must be fitted already.
-    """
-    expected = "a non-empty list of (name, estimator) pairs, or 'precomputed'"
-    if isinstance(estimators, Mapping):
-        raise InvalidInputError(f"estimators must be {expected}; got a dict: pass list(estimators.items())")
-    if is_family(estimators):
-        estimators = [("family", estimators)]
-    pairs = [one for pair in named_models(estimators, expected=expected) for one in _unpacked(*pair)]
-    models = named_models(pairs, expected=expected)
-    for name, model in models:
-        if not (hasattr(model, "predict") or is_family(model)):
-            raise InvalidInputError(f"estimators must have predict; {name!r} is {model!r}")
-        if not fitted and not hasattr(model, "fit"):
-            raise InvalidInputError(
-                f"estimators must be unfitted, so that they can be fitted in folds; {name!r} is a fitted "
-                f"{type(model).__name__}: pass cv='prefit' and rows that it was not fitted to"
-            )
-    return models
-
-
-def check_estimator_names(models: Sequence[tuple[str, Any]], stack: Any) -> None:
-    """Raise if the name of an estimator would be taken for a parameter of the stack."""
-    own = stack.get_params(deep=False)
-    for name, _ in models:
-        if name in own or "__" in name:
-            raise InvalidInputError(
-                f"estimators must have names without '__' and other than the parameters of {type(stack).__name__}; "
-                f"got {name!r}: rename it"
-            )
-
-
-def _unpacked(name: str, model: Any) -> list[tuple[str, Any]]:
-    """Return an entry of the estimators as pairs: a list of pairs is a family, named after the entry."""
-    if isinstance(model, str) and model == "drop":
-        return []
-    if not isinstance(model, list):
-        return [(name, model)]
-    pairs = named_models(model, expected="(name, estimator) pairs, or lists of them by name")
-    return [(f"{name}/{inner.rpartition('/')[2]}", one) for inner, one in pairs]
-
-
-def is_family(model: Any) -> bool:
-    """Tell whether a model is a family: many models whose predictions are one matrix."""
-    return hasattr(type(model), "predict_matrix")
 
 
 def expanded_names(models: Sequence[tuple[str, Any]], expand: Any) -> tuple[str, ...]:
@@ -329,15 +284,26 @@ class BaseFit:
         The columns of the stack.
     matrix : ndarray of shape (n, k)
         Predictions for each row by models that have not seen it.
+    own : FoldColumns or None
+        The columns that are others in each fold.
     """
 
     estimators: list[tuple[str, Any]]
     names: tuple[str, ...]
     matrix: FloatArray
+    own: FoldColumns | None = None
 
-    def __add__(self, other: "BaseFit") -> "BaseFit":
-        matrix = np.column_stack([self.matrix, other.matrix])
-        return BaseFit([*self.estimators, *other.estimators], (*self.names, *other.names), matrix)
+    @classmethod
+    def joined(cls, parts: Sequence["BaseFit"]) -> "BaseFit":
+        """Return the columns of all parts side by side."""
+        first = np.cumsum([0, *(len(part.names) for part in parts)])
+        own = [part.own.moved(by) for part, by in zip(parts, first, strict=False) if part.own is not None]
+        return cls(
+            [pair for part in parts for pair in part.estimators],
+            tuple(name for part in parts for name in part.names),
+            np.column_stack([part.matrix for part in parts]),
+            FoldColumns.joined(own) if own else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -348,6 +314,7 @@ class FitOptions:
     expanded: tuple[str, ...] = ()
     sample_weight: FloatArray | None = None
     refit: bool = True
+    tuned: bool = True
     memory: Any = None
     verbose: int = 0
     n_jobs: int | None = None
@@ -397,6 +364,7 @@ def fit_columns(
     options = FitOptions(
         sample_weight=rows.weight,
         refit=bool(stack.refit),
+        tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
         verbose=int(stack.verbose),
         **stack._base_options(),
@@ -404,23 +372,24 @@ def fit_columns(
     target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
     if known is not None:
         new = [pair for pair in models if pair[0] not in dict(known[0].estimators)]
-        return (known[0] + fit_base_models(new, X, target, folds, options) if new else known[0]), folds
-    found = fit_base_models(models, X, target, folds, options)
-    if wants_group_models(stack, found.names):
+        added = [fit_base_models(new, X, target, folds, options)] if new else []
+        return BaseFit.joined([known[0], *added]), folds
+    found = [fit_base_models(models, X, target, folds, options)]
+    if wants_group_models(stack, found[0].names):
         if probable is not None and probable.is_partition:
             spread = rows.spread(probable.assuming("probabilities"))
-            found += fit_probable_columns(X, spread, folds, options, stack.fairness)
+            found.append(fit_probable_columns(X, spread, folds, options, stack.fairness))
         else:
-            found += fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness)
+            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness))
     if stack.passthrough:
-        found += fit_features(X, rows.weight)
-    return found, folds
+        found.append(fit_features(X, rows.weight))
+    return BaseFit.joined(found), folds
 
 
 def fit_base_models(
     models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], folds: IntArray, options: FitOptions
 ) -> BaseFit:
-    """Fit all models in the same folds and to all rows; forests and families with out-of-bag rows only to all rows.
+    """Fit all models in the same folds and to all rows.
 
     Parameters
     ----------
@@ -432,17 +401,18 @@ def fit_base_models(
         The fold of each row.
     options : FitOptions
         How.
+
+    Notes
+    -----
+    A forest or family with out-of-bag rows is stacked as it was grown on all rows; those grown without a fold serve to
+    judge such a stack.
     """
     _warn_without_weights(models, options.sample_weight)
-    once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
-    grown = options.run(_grow, [(model, X, y, options.sample_weight, options.classes, name) for name, model in once])
-    # Where too few trees have not seen a row, folds must do.
-    by_name = {name: found for (name, _), found in zip(once, grown, strict=True) if found[1] is not None}
-    splits = list(train_test(folds))
-    rest = [(name, model) for name, model in models if name not in by_name]
+    splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
+    grown = _grown(models, X, y, [everything, *(splits if options.tuned else [])], options)
+    rest = [(name, model) for name, model in models if name not in grown]
     jobs = [(name, model, split, not options.refit) for name, model in rest for split in splits]
     if options.refit:
-        everything = (np.arange(len(y)), np.empty(0, dtype=np.intp))
         jobs += [(name, model, everything, True) for name, model in rest]
     done = options.run(
         _fit_fold,
@@ -452,22 +422,50 @@ def fit_base_models(
         ],
     )
     n_folds = len(splits)
-    for j, (name, _) in enumerate(rest):
+    found = dict(grown)
+    for j, (name, model) in enumerate(rest):
         of_folds = done[j * n_folds : (j + 1) * n_folds]
         matrix = np.empty((len(y), of_folds[0][1].shape[1]))
         for (_, test), (_, block) in zip(splits, of_folds, strict=True):
             matrix[test] = block
         kept = done[n_folds * len(rest) + j][0] if options.refit else FoldModels([model for model, _ in of_folds])
-        by_name[name] = (kept, matrix)
-    return _collected([(name, *by_name[name]) for name, _ in models], options.expanded)
+        found[name] = _base_fit(name, kept, matrix, options.expanded)
+    return BaseFit.joined([found[name] for name, _ in models])
 
 
-def _collected(found: Sequence[tuple[str, Any, FloatArray]], expanded: Collection[str]) -> BaseFit:
-    estimators = [(name, model) for name, model, _ in found]
-    names = _names(estimators, expanded)
-    matrix = np.column_stack([block for _, _, block in found])
+def _base_fit(
+    name: str, model: Any, matrix: FloatArray, expanded: Collection[str], blocks: Sequence[FloatArray] = ()
+) -> BaseFit:
+    """Return one fitted model with its columns, after a check; `blocks` are those that are others in each fold."""
+    names = tuple(_names([(name, model)], expanded))
     check_finite(matrix, names)
-    return BaseFit(estimators, tuple(names), matrix)
+    own = FoldColumns(np.arange(len(names)), tuple(block.astype(np.float32) for block in blocks)) if blocks else None
+    return BaseFit([(name, model)], names, matrix, own)
+
+
+def _grown(
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    y: NDArray[Any],
+    splits: Sequence[tuple[IntArray, IntArray]],
+    options: FitOptions,
+) -> dict[str, BaseFit]:
+    """Return the forests and families with out-of-bag rows, grown on the train rows of the first of some splits."""
+    once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
+    jobs = [
+        (model, X, y, options.sample_weight, split[0], options.classes, name)
+        for name, model in once
+        for split in splits
+    ]
+    done = options.run(_grow, jobs)
+    found = {}
+    for j, (name, _) in enumerate(once):
+        (model, matrix), *others = done[j * len(splits) : (j + 1) * len(splits)]
+        blocks = [block for _, block in others]
+        # Where too few trees have not seen a row, folds must do.
+        if all(block is not None for block in (matrix, *blocks)):
+            found[name] = _base_fit(name, model, matrix, options.expanded, blocks)
+    return found
 
 
 def _may_leave_rows_out(model: Any) -> bool:
@@ -478,12 +476,22 @@ def _may_leave_rows_out(model: Any) -> bool:
 
 
 def _grow(
-    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
+    model: Any,
+    X: Any,
+    y: NDArray[Any],
+    sample_weight: Any,
+    train: IntArray,
+    classes: NDArray[Any] | None,
+    name: str,
 ) -> tuple[Any, FloatArray | None]:
-    """Return a forest or family fitted to all rows, and its predictions for rows that each member has not seen."""
-    fitted = _fit_one(model, X, y, sample_weight)
-    seen = rows_in_bag(fitted, len(y)) if is_forest(fitted) else fitted.rows_seen(len(y))
-    return fitted, out_of_bag(_columns(fitted, X, classes, name, True), seen)
+    """Return a forest or family grown on some rows, and the predictions for all by members that have not seen them."""
+    of_train = None if sample_weight is None else sample_weight[train]
+    fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
+    matrix = _columns(fitted, X, classes, name, True)
+    seen = np.zeros(matrix.shape, dtype=bool)
+    seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
+    # Without a fold there are fewer rows to each tree, of which some more may be seen by nearly all.
+    return fitted, out_of_bag(matrix, seen, LEAST_UNSEEN if len(train) == len(y) else 1)
 
 
 def _fit_fold(

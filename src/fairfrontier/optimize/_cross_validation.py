@@ -8,10 +8,11 @@ is evaluated.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -220,6 +221,56 @@ def train_test(folds: IntArray) -> Iterator[tuple[IntArray, IntArray]]:
         yield np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
 
 
+@dataclass(frozen=True, eq=False)
+class FoldColumns:
+    """Columns of trees, which are others in each fold: no tree of one forest is one of another.
+
+    Attributes
+    ----------
+    place : ndarray of shape (q,)
+        Which columns of the stack they are.
+    blocks : tuple of ndarray of shape (n, q)
+        For each fold the predictions of trees grown without it: for its rows of all, for the others out of bag.
+
+    Notes
+    -----
+    A stack of trees is fitted to what the trees say of rows that they have not seen, but neighbours of a row know its
+    label: left out, it pulls the prediction to the other side. Such a stack must not be judged by these rows.
+    """
+
+    place: IntArray
+    blocks: tuple[NDArray[np.float32], ...]
+
+    def without(self, fold: int, rows: Rows) -> Rows:
+        """Return rows with the columns of the trees that were grown without a fold."""
+        scores = rows.scores.copy()
+        scores[:, self.place] = self.blocks[fold][rows.row]
+        return replace(rows, scores=scores)
+
+    def held_out(self, rows: Rows) -> Rows:
+        """Return rows with the columns of the trees that were grown without each row's own fold."""
+        scores = rows.scores.copy()
+        for fold, block in enumerate(self.blocks):
+            mine = np.flatnonzero(rows.fold == fold)
+            scores[np.ix_(mine, self.place)] = block[rows.row[mine]]
+        return replace(rows, scores=scores)
+
+    @classmethod
+    def joined(cls, parts: Sequence["FoldColumns"]) -> "FoldColumns":
+        """Return all columns of the same stack."""
+        of_fold = zip(*(part.blocks for part in parts), strict=True)
+        return cls(np.concatenate([part.place for part in parts]), tuple(np.hstack(blocks) for blocks in of_fold))
+
+    def moved(self, by: int) -> "FoldColumns":
+        """Return the columns behind `by` others."""
+        return replace(self, place=self.place + by)
+
+    def in_units(self, of_column: FloatArray) -> "FoldColumns":
+        """Return the columns in the units (k,) of all columns of a stack."""
+        units = of_column[self.place].astype(np.float32)
+        return FoldColumns(self.place, tuple(block / units for block in self.blocks))
+
+
 class StackRows:
     """The rows of a stacking problem with their moments; making one is a pass over the rows.
 
@@ -235,6 +286,8 @@ class StackRows:
         A score strictly above it is decision 1; not used for regression.
     folds : Folds, optional
         Folds, where the stack is to be tuned.
+    own : FoldColumns, optional
+        Columns that are others in each fold, where the rows are in memory.
     """
 
     def __init__(
@@ -246,19 +299,34 @@ class StackRows:
         regression: bool = False,
         threshold: float = 0.5,
         folds: Folds | None = None,
+        own: FoldColumns | None = None,
     ) -> None:
         self.folds, self.regression, self.names = folds, regression, chunks.names
         # A stack without weights gives everybody the mean of the labels. Where that is the threshold, rounding decides
         # nothing.
         self.threshold = None if regression else threshold + _AT_THRESHOLD
-        options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression}
-        self.moments = moments_of_folds(chunks, folds=folds, **options)
+        options = {"fairness": fairness, "sensitive_mode": sensitive_mode, "regression": regression, "folds": folds}
+        self.moments = moments_of_folds(chunks, **options)
         self.contrasts = self.moments.contrasts
-        self._chunks = chunks
+        self._chunks, self._own, self._options = chunks, own, options
+        self._held_out = chunks if own is None else chunks.map(own.held_out).kept()
 
     def statistics(self) -> StackStatistics:
         """Return the moments of all rows."""
         return StackStatistics.total(self.moments.parts)
+
+    def splits(self) -> Iterator[tuple[StackStatistics, StackStatistics]]:
+        """Yield the moments of the rows outside and inside each fold, by the columns that were fitted without it."""
+        parts = self.moments.parts
+        for i in range(len(parts)):
+            if self._own is not None:
+                parts = moments_of_folds(self._chunks.map(partial(self._own.without, i)), **self._options).parts
+            # The other folds' sum: a difference from the total would lose digits.
+            yield StackStatistics.total(part for part in parts if part is not parts[i]), parts[i]
+
+    def without(self, fold: int, rows: Rows) -> Rows:
+        """Return rows in memory with the columns that were fitted without a fold."""
+        return rows if self._own is None else self._own.without(fold, rows)
 
     def evaluate(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
         """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
@@ -268,7 +336,7 @@ class StackRows:
     def evaluate_folds(self, stacks: Sequence["FoldStacks"], n_trials: int) -> list[TradeoffPoints]:
         """Return the points of each trial, with stacks of its own on the rows of each fold, from one pass."""
         by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
-        return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials)
+        return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials, self._held_out)
 
     def along(self, lines: Sequence["Line"], *, folds: bool) -> "Along":
         """Return the function from multipliers to the points on one line, or with `folds` on a line for each fold.
@@ -278,7 +346,7 @@ class StackRows:
         own = self.folds if folds else None
         step = _OnLines(own, dict(zip(self.moments.numbers if folds else (0,), lines, strict=True)))
         names = tuple(f"line_{j}" for j in range(lines[0][0].shape[1]))
-        reduced = self._chunks.map(step, names).kept()
+        reduced = (self._held_out if folds else self._chunks).map(step, names).kept()
 
         def evaluate(multipliers: Sequence[FloatArray]) -> TradeoffPoints:
             stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(step.lines, multipliers, strict=True)}
@@ -502,10 +570,8 @@ class CrossValidation:
     """
 
     def __init__(self, rows: StackRows) -> None:
-        self._rows, parts = rows, rows.moments.parts
-        self.full = rows.statistics()
-        # The other folds' sum: a difference from the total would lose digits.
-        self.train = [StackStatistics.total(p for p in parts if p is not part) for part in parts]
+        self._rows, self.full = rows, rows.statistics()
+        self.train, self.held_out = zip(*rows.splits(), strict=True)
 
     def trials(
         self,

@@ -25,7 +25,7 @@ from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_cont
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums, masks_of_chunks
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize import _stack_input as given
-from fairfrontier.optimize._cross_validation import Folds, StackRows, assign_folds, chunk_folds
+from fairfrontier.optimize._cross_validation import FoldColumns, Folds, StackRows, assign_folds, chunk_folds
 from fairfrontier.optimize._fitting import InUnits, OperatingPoint, StackPath, explained_by, fit_path
 from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._mixture import TwoStacks
@@ -208,7 +208,7 @@ class BaseFairStacks(BaseEstimator):
             rows = rows.with_masks(row_masks(self.fairness, len(rows)))
         contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
         codes = rows.cells(labelled=not self._regression).codes
-        H, folds = self._fit_base(X, rows, codes, contrasts, probable)
+        H, folds, own = self._fit_base(X, rows, codes, contrasts, probable)
         if self.attribute_aware:
             H = np.column_stack([H, given.indicators(attributes, self._groups_, len(H))])
         if isinstance(self.alpha, str) and folds is None:
@@ -217,7 +217,7 @@ class BaseFairStacks(BaseEstimator):
         if probable is not None:
             rows = rows.spread(probable)
             self.group_sizes_ = given.effective_sizes(self, rows)
-        self._fit_path(whole(rows), rows, Folds() if isinstance(self.alpha, str) else None)
+        self._fit_path(whole(rows), rows, Folds() if isinstance(self.alpha, str) else None, own)
         return self
 
     def fit_chunks(self, chunks: Chunks) -> Self:
@@ -278,8 +278,8 @@ class BaseFairStacks(BaseEstimator):
 
     def _fit_base(
         self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts, probable: ProbableGroups | None
-    ) -> tuple[NDArray[np.floating[Any]], IntArray | None]:
-        """Return the predictions that the stack is fitted to and their folds, and set names and fitted models."""
+    ) -> tuple[NDArray[np.floating[Any]], IntArray | None, FoldColumns | None]:
+        """Return the predictions that the stack is fitted to, the folds and their own columns; set names and models."""
         fitted, folds = isinstance(self.cv, str), None
         if fitted:
             validate.one_of(self.cv, (given.PREFIT, given.PRECOMPUTED), parameter="cv")
@@ -287,11 +287,11 @@ class BaseFairStacks(BaseEstimator):
             if self.passthrough:
                 raise InvalidInputError("passthrough must be False with precomputed predictions: there are no features")
             self.estimators_ = []
-            return given.precomputed_columns(self, X, fitting=True), None
+            return given.precomputed_columns(self, X, fitting=True), None, None
         validate_data(self, X, skip_check_array=True)
         X = base.as_rows(X)
-        models = base.check_estimators(self.estimators, fitted=fitted)
-        base.check_estimator_names(models, self)
+        models = given.check_estimators(self.estimators, fitted=fitted)
+        given.check_estimator_names(models, self)
         features = (given.FEATURES,) if self.passthrough else ()
         self._expanded, self._encoded = (*base.expanded_names(models, self.expand), *features), not fitted
         if fitted:
@@ -301,17 +301,18 @@ class BaseFairStacks(BaseEstimator):
             found, folds = base.fit_columns(self, models, X, rows, codes, contrasts, probable, known)
             self._held_out = found, folds
         self.estimators_, self.names_ = found.estimators, found.names
-        return found.matrix, folds
+        return found.matrix, folds, found.own
 
-    def _fit_path(self, chunks: Chunks, rows: Rows | None, folds: Folds | None) -> None:
+    def _fit_path(self, chunks: Chunks, rows: Rows | None, folds: Folds | None, own: FoldColumns | None = None) -> None:
         """Fit the path to rows in chunks, which may be all in memory (`rows`), and go to the operating point."""
         measure = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
         units = InUnits.of(chunks, len(self.names_), **measure) if self._regression else None
         if units is not None:
             rows = None if rows is None else units(rows)
             chunks = chunks.map(units) if rows is None else whole(rows)
-        threshold = float(self.threshold)
-        data = StackRows(chunks, regression=self._regression, threshold=threshold, folds=folds, **measure)
+            own = None if own is None else own.in_units(units.of_column)
+        options: dict[str, Any] = {"regression": self._regression, "threshold": float(self.threshold)}
+        data = StackRows(chunks, folds=folds, own=own, **options, **measure)
         if rows is None:
             self._describe(data.moments.keyed)
         fitted = fit_path(self, data, rows)

@@ -376,7 +376,7 @@ def fit_iterative(
         return found if residual is None else explained_by(residual, found, rows.numbers(), scores, rows.weight)
 
     if rows.fold is not None and data.folds is not None:
-        evaluated = [evaluated_by_loss(_out_of_fold(rows, partial(solver, alpha=a), loss)) for a in alphas]
+        evaluated = [evaluated_by_loss(_out_of_fold(data, rows, partial(solver, alpha=a), loss)) for a in alphas]
         values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
@@ -435,12 +435,15 @@ def _solve_path(
     return replace(path, weights=path.weights / unit), at_tau
 
 
-def _out_of_fold(rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str) -> FloatArray:
+def _out_of_fold(
+    data: StackRows, rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str
+) -> FloatArray:
     """Return the scores (n, p) of stacks that have not seen the row."""
     scores = []
-    for train, test in train_test(np.asarray(rows.fold)):
-        path, _ = solver(rows.take(train))
-        scores.append((test, LOSSES[loss].link(rows.scores[test] @ path.weights.T + path.intercept)))
+    for fold, (train, test) in enumerate(train_test(np.asarray(rows.fold))):
+        seen = data.without(fold, rows)
+        path, _ = solver(seen.take(train))
+        scores.append((test, LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)))
     result = np.empty((len(rows), scores[0][1].shape[1]))
     for test, of_fold in scores:
         result[test] = of_fold

@@ -16,6 +16,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._columns import is_frame
 from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import NO_SCORES, Rows
+from fairfrontier._scores import named_models
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
@@ -187,6 +188,60 @@ def ridge_scales(family_scales: Any, names: Sequence[str], n_free: int, *, tuned
     if given.shape != (k,) or not np.all((given > 0) & np.isfinite(given)):
         raise InvalidInputError(f"family_scales must be {expected}; got {family_scales!r}")
     return np.concatenate([given, np.full(n_free, free)])
+
+
+def check_estimators(estimators: Any, *, fitted: bool = False) -> list[tuple[str, Any]]:
+    """Return the (name, estimator) pairs of a stack after checking them.
+
+    Parameters
+    ----------
+    estimators : list of (str, estimator), or a fitted family
+        An estimator may itself be a list of such pairs, as `classifier_zoo` gives them, or ``"drop"``.
+    fitted : bool
+        Whether the estimators must be fitted already.
+    """
+    expected = "a non-empty list of (name, estimator) pairs, or 'precomputed'"
+    if isinstance(estimators, Mapping):
+        raise InvalidInputError(f"estimators must be {expected}; got a dict: pass list(estimators.items())")
+    if is_family(estimators):
+        estimators = [("family", estimators)]
+    pairs = [one for pair in named_models(estimators, expected=expected) for one in _unpacked(*pair)]
+    models = named_models(pairs, expected=expected)
+    for name, model in models:
+        if not (hasattr(model, "predict") or is_family(model)):
+            raise InvalidInputError(f"estimators must have predict; {name!r} is {model!r}")
+        if not fitted and not hasattr(model, "fit"):
+            raise InvalidInputError(
+                f"estimators must be unfitted, so that they can be fitted in folds; {name!r} is a fitted "
+                f"{type(model).__name__}: pass cv='prefit' and rows that it was not fitted to"
+            )
+    return models
+
+
+def check_estimator_names(models: Sequence[tuple[str, Any]], stack: Any) -> None:
+    """Raise if the name of an estimator would be taken for a parameter of the stack."""
+    own = stack.get_params(deep=False)
+    for name, _ in models:
+        if name in own or "__" in name:
+            raise InvalidInputError(
+                f"estimators must have names without '__' and other than the parameters of {type(stack).__name__}; "
+                f"got {name!r}: rename it"
+            )
+
+
+def _unpacked(name: str, model: Any) -> list[tuple[str, Any]]:
+    """Return an entry of the estimators as pairs: a list of pairs is a family, named after the entry."""
+    if isinstance(model, str) and model == "drop":
+        return []
+    if not isinstance(model, list):
+        return [(name, model)]
+    pairs = named_models(model, expected="(name, estimator) pairs, or lists of them by name")
+    return [(f"{name}/{inner.rpartition('/')[2]}", one) for inner, one in pairs]
+
+
+def is_family(model: Any) -> bool:
+    """Tell whether a model is a family: many models whose predictions are one matrix."""
+    return hasattr(type(model), "predict_matrix")
 
 
 # --------------------------------------------------------------------------------------------------------- rows

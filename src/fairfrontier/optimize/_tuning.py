@@ -183,9 +183,8 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     used = np.flatnonzero(np.isfinite(trial.scale))
     basis = validation.full.sets.basis()
     fitted = held_out = 0.0
-    for train, solution in zip(validation.train, trial.solutions, strict=True):
-        weight = validation.full.set_weight - train.set_weight
-        means = (validation.full.set_h - train.set_h)[:, used] / weight[:, None]
+    for part, solution in zip(validation.held_out, trial.solutions, strict=True):
+        means = part.set_h[:, used] / part.set_weight[:, None]
         fitted += float(np.trace(solution.S))
         held_out += float(np.sum((basis @ means).T * solution.U))
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0

@@ -213,10 +213,8 @@ def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, hal
     chosen = chosen.map(lambda rows: rows.with_scores(rows.scores.astype(np.float64, copy=False), names), names)
     folded = deal(whole(gathered(chosen)), _FOLDS, settings, seed=1)
     scales = "cv" if len(models) <= _MANY else None
-    chunks, measure = (
-        whole(gathered(folded)),
-        {"fairness": settings.fairness, "sensitive_mode": settings.sensitive_mode},
-    )
+    chunks = whole(gathered(folded))
+    measure: dict[str, Any] = {"fairness": settings.fairness, "sensitive_mode": settings.sensitive_mode}
     units = InUnits.of(chunks, len(names), **measure) if settings.regression else None
     data = StackRows(
         chunks if units is None else chunks.map(units),
