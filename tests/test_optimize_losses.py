@@ -160,6 +160,14 @@ def test_separable_labels_without_a_ridge_stay_finite():
     assert np.array_equal(scores > 0, data.y > 0.5)
 
 
+def test_a_huge_ridge_leaves_the_constant_model():
+    """A trace of the ridge on everything would hold the constant fast: log-odds of the labels are the solution."""
+    data = rows(5, weighted=True)
+    path = solve(data, "log", 1e15, np.ones(4), [1.0, 0.0])
+    share = np.average(data.y, weights=data.weight)
+    np.testing.assert_allclose(path.intercept, np.log(share / (1 - share)), atol=1e-8)
+
+
 def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
     problem = rows(6).constrained(1.0, np.ones(4))
     start = LogisticSolver(problem).unconstrained()
