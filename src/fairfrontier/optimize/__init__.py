@@ -19,38 +19,17 @@ if TYPE_CHECKING:
     )
     from fairfrontier.quantify._promise import rows_needed
 else:
-    import importlib
+    import sys
 
-    # Each is imported when it is first used: an audit tries stacks and does not wait for scikit-learn.
-    _HOME = {
-        "Certificate": "optimize._theory",
-        "DecisionPath": "identify._decision_path",
-        "Draw": "optimize._mixture",
-        "FairPath": "optimize._ridge_path",
-        "FairStacksClassifier": "optimize._fairstacks",
-        "FairStacksRegressor": "optimize._fairstacks",
-        "GeneralizationBound": "optimize._theory",
-        "MixtureReport": "optimize._mixture",
-        "RandomizedMixture": "optimize._mixture",
-        "ScoreDecisionDiagnostics": "optimize._theory",
-        "Selection": "optimize._selection",
-        "StackStatistics": "optimize._statistics",
-        "certify": "optimize._theory",
-        "generalization_bound": "optimize._theory",
-        "rows_needed": "quantify._promise",
-        "score_decision_diagnostics": "optimize._theory",
-        "solve_stack": "optimize._ridge_path",
-    }
-
+    # Each is imported when it is first used, and the package knows from where: an audit tries stacks and does not wait
+    # for scikit-learn.
     def __getattr__(name):
-        if name not in _HOME:
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(f"fairfrontier.{_HOME[name]}"), name)
-        globals()[name] = value
-        return value
+        return getattr(sys.modules["fairfrontier"], name)
 
     def __dir__():
-        return sorted({*globals(), *_HOME})
+        return sorted({*globals(), *__all__})
 
 
 __all__ = [

@@ -300,8 +300,8 @@ class LogisticSolver:
         p = expit(self.problem.scores(beta))
         curvature = self.problem.row_weight * p * (1.0 - p)
         hessian = (self.problem.design * curvature[:, None]).T @ self.problem.design + np.diag(self.problem.ridge)
-        # Collinear models without a ridge leave flat directions; a trace of ridge keeps the step finite. To each its own:
-        # next to the ridge of models whose scores are tiny, a common one would hold the constant fast.
+        # Collinear models without a ridge leave flat directions; a trace of ridge keeps the step finite. To each its
+        # own: next to the ridge of models whose scores are tiny, a common one would hold the constant fast.
         own = np.diag(hessian)
         floor = np.where(own > 0, own, max(float(own.mean()), 1e-288))
         return np.asarray(hessian + np.diag(1e-12 * floor))
