@@ -362,7 +362,7 @@ def fit_columns(
     folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
     check_classes(folds, codes, contrasts)
     options = FitOptions(
-        sample_weight=rows.weight,
+        sample_weight=_base_weights(rows.weight),
         refit=bool(stack.refit),
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
@@ -377,7 +377,7 @@ def fit_columns(
     found = [fit_base_models(models, X, target, folds, options)]
     if wants_group_models(stack, found[0].names):
         if probable is not None and probable.is_partition:
-            spread = rows.spread(probable.assuming("probabilities"))
+            spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
             found.append(fit_probable_columns(X, spread, folds, options, stack.fairness))
         else:
             found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness))
@@ -525,6 +525,17 @@ def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: Floa
             UserWarning,
             stacklevel=6,
         )
+
+
+def _base_weights(weight: FloatArray | None) -> FloatArray | None:
+    """Return the weights of rows that base models are given: those that are no whole numbers with a mean of 1.
+
+    Whole numbers count rows. Others have no unit, but a penalty inside a base model is meant for rows that count 1, and
+    weights that sum to 1 would leave a constant of it. Rows without weight are as good as none.
+    """
+    if weight is None or np.array_equal(weight, np.rint(weight)):
+        return weight
+    return np.asarray(weight / weight[weight != 0].mean())
 
 
 def _weight_parameter(model: Any) -> str | None:
