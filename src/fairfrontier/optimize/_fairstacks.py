@@ -88,7 +88,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Whether a forest or a family (`MinipatchTrees`) among the estimators enters model by model, as ``name/i``.
         "auto": where its name has no slash; one with a slash is a model of a family already. A list of estimators, such
         as `classifier_zoo`, is a family of its own; fitted families (`kitchen_sink`) are taken with ``cv="prefit"``.
-        Models that leave rows out (bootstrap samples, minipatches) are fitted once, and judged by these rows.
+        A stack of models that leave rows out (bootstrap samples, minipatches) is fitted to what they say of these rows,
+        and judged by others that were fitted without a fold.
     refit : bool
         Whether unfitted estimators are fitted again to all rows. False: the mean of the models of the folds predicts,
         the very models that the stack was fitted to, at several times the cost of a prediction.
