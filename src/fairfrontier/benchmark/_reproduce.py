@@ -216,8 +216,12 @@ def summarise_all(records: Sequence[Record], own: Mapping[str, Method] | None = 
 
 def _origin(records: Sequence[Record]) -> str:
     """Return, in words, which settings records are of, and how many splits."""
-    splits = len({record.split for record in records})
-    return f"Settings: {records[0].settings}, {splits} split{'s' if splits > 1 else ''}."
+    of_task: dict[str, set[int]] = {}
+    for record in records:
+        of_task.setdefault(record.task, set()).add(record.split)
+    fewest, most = (best(map(len, of_task.values())) for best in (min, max))
+    number = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+    return f"Settings: {records[0].settings}, {number} split{'s' if most > 1 else ''}."
 
 
 def _page(summary: TableSummary, records: Sequence[Record]) -> str:
