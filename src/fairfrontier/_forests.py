@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from fairfrontier._columns import FloatArray
 
 # A row that fewer trees than these have not seen has no prediction of the others.
-LEAST_UNSEEN = 3
+_LEAST_UNSEEN = 3
 # Trees whose leaves say which rows are alike.
 _TREES_THAT_SORT = 3
 # Trees that one thread sums up at a time: their sum must not depend on the number of threads.
@@ -184,7 +184,7 @@ def rows_in_bag(forest: Any, n_rows: int) -> NDArray[np.bool_]:
     return seen
 
 
-def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_], least: int = LEAST_UNSEEN) -> FloatArray | None:
+def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_], least: int = _LEAST_UNSEEN) -> FloatArray | None:
     """Return predictions (n, k) as of trees that have not seen the row; None: some rows were seen by nearly all.
 
     Parameters

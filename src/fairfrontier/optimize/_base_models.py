@@ -39,7 +39,6 @@ from fairfrontier._attribute_models import (
 )
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import (
-    LEAST_UNSEEN,
     is_forest,
     is_plain_forest,
     out_of_bag,
@@ -484,14 +483,16 @@ def _grow(
     classes: NDArray[Any] | None,
     name: str,
 ) -> tuple[Any, FloatArray | None]:
-    """Return a forest or family grown on some rows, and the predictions for all by members that have not seen them."""
+    """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
     matrix = _columns(fitted, X, classes, name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
-    # Without a fold there are fewer rows to each tree, of which some more may be seen by nearly all.
-    return fitted, out_of_bag(matrix, seen, LEAST_UNSEEN if len(train) == len(y) else 1)
+    if len(train) == len(y):
+        return fitted, out_of_bag(matrix, seen)
+    # Without a fold some more rows may be seen by nearly all trees.
+    return None, out_of_bag(matrix, seen, 1)
 
 
 def _fit_fold(
