@@ -156,10 +156,12 @@ class TestForests:
         assert model.points_.accuracy[0] == pytest.approx((decisions == label).mean(), abs=1e-12)
 
     @pytest.mark.parametrize("unit", [1e-6, 1000.0, None], ids=["small", "large", "sum 1"])
-    def test_the_unit_of_the_weights_does_not_matter(self, unit, rows):
+    @pytest.mark.parametrize("counts", [False, True])
+    def test_the_unit_of_the_weights_does_not_matter(self, unit, counts, rows):
         """A logistic regression alone is a constant where the weights are small: its penalty is not."""
         X, y, sex = rows
-        weight = np.random.default_rng(1).uniform(0.2, 3.0, len(X)) * (np.arange(len(X)) % 7 > 0)
+        rng = np.random.default_rng(1)
+        weight = rng.integers(0, 4, len(X)) if counts else rng.uniform(0.2, 3.0, len(X)) * (np.arange(len(X)) % 7 > 0)
         models = [LOGISTIC, ("forest", FOREST)]
         options = {"random_state": 0, "n_points": 5}
         one = FairStacksClassifier(models, **options).fit(X, y, sensitive_features=sex, sample_weight=weight)
@@ -277,9 +279,8 @@ class TestFitting:
         pipeline = make_pipeline(StandardScaler(), make_pipeline(LogisticRegression()))
         model = FairStacksClassifier([("lr", pipeline)], group_models=None, alpha=1.0)
         model.fit(X, y, sensitive_features=sex, sample_weight=weight)
-        expected = clone(pipeline).fit(
-            X, y == "yes", pipeline__logisticregression__sample_weight=weight / weight.mean()
-        )
+        one = (weight @ weight) / weight.sum()
+        expected = clone(pipeline).fit(X, y == "yes", pipeline__logisticregression__sample_weight=weight / one)
         np.testing.assert_allclose(model.estimators_[0][1].predict_proba(X), expected.predict_proba(X))
 
     def test_a_model_that_takes_no_weights_is_named_in_a_warning(self, rows):

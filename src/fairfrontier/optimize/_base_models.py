@@ -54,6 +54,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
 from fairfrontier.optimize._cross_validation import FoldColumns, assign_folds, check_classes, train_test
 from fairfrontier.optimize._stack_input import FEATURES, is_family
+from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
@@ -361,7 +362,7 @@ def fit_columns(
     folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
     check_classes(folds, codes, contrasts)
     options = FitOptions(
-        sample_weight=_base_weights(rows.weight),
+        sample_weight=_base_weights(rows),
         refit=bool(stack.refit),
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
@@ -528,15 +529,12 @@ def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: Floa
         )
 
 
-def _base_weights(weight: FloatArray | None) -> FloatArray | None:
-    """Return the weights of rows that base models are given: those that are no whole numbers with a mean of 1.
+def _base_weights(rows: Rows) -> FloatArray | None:
+    """Return the weights of rows in units of the weight of one row, for base models.
 
-    Whole numbers count rows. Others have no unit, but a penalty inside a base model is meant for rows that count 1, and
-    weights that sum to 1 would leave a constant of it. Rows without weight are as good as none.
+    A penalty inside a base model is meant for rows that count 1: weights that sum to 1 would leave a constant of it.
     """
-    if weight is None or np.array_equal(weight, np.rint(weight)):
-        return weight
-    return np.asarray(weight / weight[weight != 0].mean())
+    return None if rows.weight is None else rows.weight / RowWeights.of_rows(rows).of_one_row
 
 
 def _weight_parameter(model: Any) -> str | None:

@@ -185,8 +185,8 @@ class BaseFairStacks(BaseEstimator):
         sensitive_features : array-like of shape (n,) or (n, a), dict or dataframe
             The sensitive attributes. Needed here; at prediction only by an attribute-aware stack.
         sample_weight : array-like of shape (n,), optional
-            Non-negative weights, for the base models and the stack. Whole numbers count rows; others have no unit, and
-            base models are given them with a mean of 1.
+            Non-negative weights, for the base models and the stack. Whole multiples of the smallest count rows; others
+            have no unit.
 
         Returns
         -------
