@@ -114,6 +114,9 @@ def run(folder: Path, options: argparse.Namespace, kept: list[dict[str, Any]]) -
         command = COMMANDS[index % len(COMMANDS)]
         delay = float(np.random.default_rng([options.seed, index]).uniform(0.1, options.longest))
         killed = False
+        if command == "search" and (folder / command / "summary.json").exists():
+            # It had just finished when it was killed, and would refuse to begin again.
+            shutil.rmtree(folder / command)
         while not killed:
             killed, wrong = kill_once(command, folder / "rows.csv", folder / command, delay)
             if not killed:  # it had ended before: that is no kill
