@@ -409,7 +409,7 @@ def fit_base_models(
     """
     _warn_without_weights(models, options.sample_weight)
     splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
-    grown = _grown(models, X, y, [everything, *(splits if options.tuned else [])], options)
+    grown = _grown(models, X, y, [train for train, _ in (everything, *(splits if options.tuned else ()))], options)
     rest = [(name, model) for name, model in models if name not in grown]
     jobs = [(name, model, split, not options.refit) for name, model in rest for split in splits]
     if options.refit:
@@ -423,7 +423,7 @@ def fit_base_models(
     )
     n_folds = len(splits)
     found = dict(grown)
-    for j, (name, model) in enumerate(rest):
+    for j, (name, _) in enumerate(rest):
         of_folds = done[j * n_folds : (j + 1) * n_folds]
         matrix = np.empty((len(y), of_folds[0][1].shape[1]))
         for (_, test), (_, block) in zip(splits, of_folds, strict=True):
@@ -447,20 +447,21 @@ def _grown(
     models: Sequence[tuple[str, Any]],
     X: Any,
     y: NDArray[Any],
-    splits: Sequence[tuple[IntArray, IntArray]],
+    parts: Sequence[IntArray],
     options: FitOptions,
 ) -> dict[str, BaseFit]:
-    """Return the forests and families with out-of-bag rows, grown on the train rows of the first of some splits."""
+    """Return the forests and families with out-of-bag rows, grown on the first of some parts of the rows, all of them.
+
+    Those grown on the other parts, which lack a fold each, only predict.
+    """
     once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
     jobs = [
-        (model, X, y, options.sample_weight, split[0], options.classes, name)
-        for name, model in once
-        for split in splits
+        (model, X, y, options.sample_weight, train, options.classes, name) for name, model in once for train in parts
     ]
     done = options.run(_grow, jobs)
     found = {}
     for j, (name, _) in enumerate(once):
-        (model, matrix), *others = done[j * len(splits) : (j + 1) * len(splits)]
+        (model, matrix), *others = done[j * len(parts) : (j + 1) * len(parts)]
         blocks = [block for _, block in others]
         # Where too few trees have not seen a row, folds must do.
         if all(block is not None for block in (matrix, *blocks)):

@@ -234,8 +234,8 @@ class FoldColumns:
 
     Notes
     -----
-    A stack of trees is fitted to what the trees say of rows that they have not seen, but neighbours of a row know its
-    label: left out, it pulls the prediction to the other side. Such a stack must not be judged by these rows.
+    A stack of trees is fitted to what the trees say of rows that they have not seen. Judged by the same predictions,
+    groups differ less than on new rows, and the more trees, the less. Trees grown without a fold know nothing of it.
     """
 
     place: IntArray
