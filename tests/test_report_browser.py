@@ -426,6 +426,22 @@ def test_every_bar_says_how_many_rows_it_is_of_whatever_the_name_of_the_group(me
     report.context.close()
 
 
+@pytest.mark.parametrize(("media", "width"), [("screen", 768), ("print", 688)])  # 688: A4 without its margins
+def test_the_tables_of_three_attributes_are_never_cut(media, width, browser, tmp_path):
+    y, scores, sensitive = data()
+    third = {"age": np.where(np.arange(len(y)) % 2, "under 40", "40 or more")}
+    file = tmp_path / "report.html"
+    file.write_text(audit(y, scores, sensitive_features=sensitive | third).to_html(), encoding="utf-8")
+    report = Report(browser, file, viewport={"width": width, "height": 900})
+    report.page.emulate_media(media=media)
+    tables = report.page.locator(".scroll")
+    assert tables.count() >= 4
+    assert all(tables.evaluate_all("all => all.map(table => table.scrollWidth <= table.clientWidth + 1)"))
+    if media == "print":  # and a wider one would be printed smaller
+        assert set(tables.evaluate_all("all => all.map(table => getComputedStyle(table).overflowX)")) == {"visible"}
+    report.context.close()
+
+
 def test_an_interval_beside_the_figure_says_why_it_is_there(browser, tmp_path):
     y, scores, sensitive = data()
     found = summarise(evaluate(y, scores, sensitive_features=sensitive), Settings(source="p.csv"), interval=(0.1, 0.2))

@@ -153,6 +153,7 @@ def test_group_rows_against_fairlearn():
         assert row["impact_ratio"] == pytest.approx(frame.by_group[row["group"]] / frame.by_group.max(), abs=1e-12)
         expected = frame.by_group.max() * (race == row["group"]).sum() - row["selected"]
         assert row["shortfall"] == pytest.approx(expected, abs=1e-9)
+        assert row["shortfall"] == 0 or row["group"] != row["compared_with"]
     assert summary["attributes"][0]["worst"]["ratio"][2] == pytest.approx(frame.ratio(), abs=1e-12)
 
 

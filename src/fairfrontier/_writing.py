@@ -92,13 +92,13 @@ def plain_number(value: float) -> str:
     >>> plain_number(1.0), plain_number(0.1), plain_number(2.5e-05), plain_number(1.5e-07)
     ('1', '0.1', '0.000025', '1.5e-7')
     """
-    if value == int(value):
+    if value.is_integer():
         return str(int(value))
-    digits, _, exponent = repr(float(value)).partition("e")
+    digits, _, exponent = repr(value).partition("e")
     if not exponent:
         return digits
     if abs(value) >= 1e-6:
-        return format(Decimal(repr(float(value))), "f")
+        return format(Decimal(repr(value)), "f")
     return f"{digits}e{int(exponent)}"
 
 
@@ -139,6 +139,8 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
+    if type(value) is float:  # nearly all of them
+        return plain_number(value)
     value = value.item() if hasattr(value, "item") else value  # numpy's scalars as Python's own
     if isinstance(value, bool):
         return "true" if value else "false"

@@ -39,7 +39,7 @@ _PAIRS = 6
 # Models that are resampled at the most: the nearest to the frontier.
 MAX_MODELS = 60
 # Resampled rows × models, over all resamples, at the most; then there are fewer resamples.
-_BUDGET = 1.5e9
+_BUDGET = 5e8
 # Distance from the frontier, in standard errors, that no resample bridges.
 _FAR = 5.0
 # Below this many rows a resample may miss a group; exponential weights never do.

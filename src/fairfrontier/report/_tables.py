@@ -174,6 +174,7 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
     compared = [ratio, *ratio_interval(*counts, confidence), proportion_test(*counts)]
     shortfall = np.maximum(0.0, rows * rates[index, other][:, None] - selected)
     itself = np.arange(len(groups)) == other[:, None]
+    shortfall[itself] = 0.0  # and not what is left of rounding
     for values in compared[1:]:
         values[itself | (rates[index, other] == 0)[:, None]] = np.nan
     before = [_cells(values) for values in columns]
