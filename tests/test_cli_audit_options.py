@@ -311,3 +311,19 @@ print(len(seen))
         counts.append(int(done.stdout.split()[-1]))
     assert counts[0] <= 31
     assert counts[1] <= 38
+
+
+@pytest.mark.parametrize("measure", ["impact_ratio", "equalized_odds"])
+def test_groups_are_compared_within_the_values_of_another_attribute(run, measure):
+    frame, fairness = people(), f"{measure} within job"
+    frame["job"] = np.where(frame["age"] % 3 == 0, "nurse", "driver")
+    models = frame[["m_0", "m_1", "m_2"]]
+    code, _, summary, out = run(frame, "--fairness", fairness, "--scores", "m_*", sensitive=("sex", "job"))
+    sensitive = frame[["sex", "job"]]
+    expected = ff.tradeoff_points(frame["y"], models, sensitive_features=sensitive, fairness=fairness).fairness
+    assert code == 0
+    assert pd.read_csv(out / "points.csv")["fairness"].tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+    assert set(pd.read_csv(out / "groups.csv")["attribute"]) == {"sex"}
+    assert summary["settings"]["sensitive"] == ["sex"]
+    result = ff.audit(frame["y"], models, sensitive_features=sensitive, fairness=fairness)
+    assert result.points()["fairness"][: len(expected)].tolist() == pytest.approx(expected.tolist(), abs=1e-12)

@@ -187,7 +187,9 @@ class _SquareWeights:
 
 
 def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: int) -> tuple[GroupCounts, ...]:
-    """Return the counts of every attribute from the sums over cells (label × all attributes).
+    """Return the counts of every attribute that is compared from the sums over cells (label × all attributes).
+
+    An attribute inside whose values the others are compared is none of them.
 
     Parameters
     ----------
@@ -203,7 +205,8 @@ def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: in
     keys, squares = found.contrasts.keys, found.sums.weight
     if not np.array_equal(squares, found.rows):
         squares = chunks.sum(_SquareWeights(labelled=keys[0][0] is not None)).in_order(keys).weight
-    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in found.contrasts.attributes)
+    compared = [a for a in found.contrasts.attributes if a.name in found.contrasts.sets.attributes]
+    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in compared)
 
 
 def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
