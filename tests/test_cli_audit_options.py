@@ -139,6 +139,9 @@ def test_positive_label_is_guessed_by_its_name_and_announced(run, words, positiv
     assert f"The positive label is {positive};" in text
     assert announced in text
     assert ("is a guess" in text or "by its name" in text) == bool(announced)
+    result = ff.audit(frame["y"], frame[["m_0"]], sensitive_features=frame["sex"], stack=False)
+    assert result.summary["settings"]["positive"] == positive
+    assert (announced in " ".join(result.notes), bool(result.notes)) == (True, bool(announced))
 
 
 def test_models_that_are_worse_than_chance_are_asked_about(run):
@@ -327,3 +330,20 @@ def test_groups_are_compared_within_the_values_of_another_attribute(run, measure
     assert summary["settings"]["sensitive"] == ["sex"]
     result = ff.audit(frame["y"], models, sensitive_features=sensitive, fairness=fairness)
     assert result.points()["fairness"][: len(expected)].tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+
+
+def test_reference_of_intersections_is_one_of_them(run):
+    frame = people()
+    sensitive, mode = ("sex", "age:40"), ("--sensitive-mode", "intersectional")
+    code, _, _, out = run(frame, *mode, "--reference", "sex & age=f & under 40", sensitive=sensitive)
+    assert code == 0
+    assert set(pd.read_csv(out / "groups.csv")["compared_with"]) == {"f & under 40"}
+    for group, message in (
+        ("sex=f", "an attribute whose groups are compared, 'sex & age'; got 'sex': write"),
+        ("sex & age=f", "reference sex & age= must be one of 'f & 40 or more', 'f & under 40'"),
+    ):
+        code, text, _, _ = run(frame, *mode, "--reference", group, sensitive=sensitive)
+        assert (code, message in text) == (2, True)
+    for labels in (frame["y"], None):
+        with pytest.raises(ff.exceptions.InvalidInputError, match="reference must name an attribute"):
+            ff.audit(labels, frame[["m_0"]], sensitive_features=frame[["sex"]], reference={"gender": "f"})

@@ -1,6 +1,6 @@
 """Points of every model, and the counts behind its group rates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._rows import Rows
-from fairfrontier._validation import Attribute, FloatArray, IntArray
+from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
 from fairfrontier.chunks import Chunks, whole
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import (
     TradeoffPoints,
     check_constant_name,
@@ -207,6 +208,19 @@ def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: in
         squares = chunks.sum(_SquareWeights(labelled=keys[0][0] is not None)).in_order(keys).weight
     compared = [a for a in found.contrasts.attributes if a.name in found.contrasts.sets.attributes]
     return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in compared)
+
+
+def check_reference(reference: Mapping[str, str], groups: Sequence[GroupCounts]) -> None:
+    """Raise for a reference group that no attribute has which is compared, and say how such a group is written."""
+    known = {counts.attribute: counts.groups for counts in groups}
+    for attribute, group in reference.items():
+        if attribute not in known:
+            first, names = next(iter(known.items()))
+            raise InvalidInputError(
+                f"reference must name an attribute whose groups are compared, {' or '.join(map(repr, known))}; got "
+                f"{attribute!r}: write the attribute and one of its groups, such as '{first}={names[0]}'"
+            )
+        one_of(group, known[attribute], parameter=f"reference {attribute}=")
 
 
 def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:

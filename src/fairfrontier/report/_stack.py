@@ -16,7 +16,7 @@ from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_fol
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
 from fairfrontier.optimize._ridge_path import FairPath
 from fairfrontier.quantify._fauc import PointWeight, Weight
-from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
+from fairfrontier.report._evaluate import Evaluation, check_reference, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 
 # With fewer rows, halves of them say little about a stack.
@@ -306,6 +306,7 @@ def fit_on_part(
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
     base = evaluate_chunks(test, **settings.measures())
+    check_reference(settings.reference, base.groups)
     train = dealt.map(KeepParts(first, PARTS))
     # Whether a group is large enough all rows say, and not those that happen to be held out.
     separate = settings.sensitive_mode == "separate"
