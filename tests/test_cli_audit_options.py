@@ -347,3 +347,50 @@ def test_reference_of_intersections_is_one_of_them(run):
     for labels in (frame["y"], None):
         with pytest.raises(ff.exceptions.InvalidInputError, match="reference must name an attribute"):
             ff.audit(labels, frame[["m_0"]], sensitive_features=frame[["sex"]], reference={"gender": "f"})
+
+
+def test_findings_name_the_measure_of_accuracy(run):
+    frame = people()
+    same = frame[["y", "sex"]].assign(m=0.2)
+    for measure, word in (("auc", "AUC"), ("f1", "F1"), ("balanced_accuracy", "balanced accuracy")):
+        _, text, summary, _ = run(frame, "--accuracy", measure, "--scores", "m_*", "--min-fairness", "1")
+        assert f", {word} " in summary["recommendation"]
+        assert f"for everyone would have {word} 0." in summary["recommendation"]
+        assert summary["rule"].startswith(f"The model with the highest {word}, ")
+        assert f"fairness {word} lowest" in text
+        _, _, summary, out = run(same, "--accuracy", measure, "--scores", "m")
+        assert f"Its {word} is not above that of the same decision for everyone" in summary["recommendation"]
+        assert f"<em>{word[:1].upper()}{word[1:]}</em> says how well" in (out / "report.html").read_text()
+
+
+def test_advice_can_be_followed(run):
+    frame = people()
+    frame["pct"] = 100 * frame["m_0"]
+    text = run(frame, "--scores", "pct")[1]
+    advised = text.split("such as --threshold ")[1].split()[0]
+    middle = (frame["pct"].min() + frame["pct"].max()) / 2
+    assert float(advised.removeprefix("pct=")) == pytest.approx(middle, rel=1e-4)
+    code, text, _, _ = run(frame, "--scores", "pct", "--threshold", advised)
+    assert (code, "selects nobody" in text) == (0, False)
+    frame["area"] = np.where(frame.index < 8, "c", np.where(frame.index % 2, "a", "b"))
+    mode = ("--scores", "m_*", "--sensitive-mode", "intersectional", "--stack")
+    code, text, _, _ = run(frame, *mode, sensitive=("sex", "area"))
+    assert code == 0
+    assert "A fair stack could not be fitted" in text
+    assert "merge small groups." in text
+    assert "fewer folds" not in text
+
+
+def test_footnote_holds_for_attributes_with_and_without_a_reference(run):
+    frame = people()
+    options = {"sensitive": ("sex", "age:40")}
+    said = "where one was named, else the one with the highest rate)"
+    for reference in ((), ("--reference", "sex=f")):
+        page = (run(frame, *reference, **options)[3] / "report.html").read_text()
+        assert ("the reference group" in page, said in page) == (bool(reference),) * 2
+        assert "the one with the highest rate)" in page
+
+
+def test_the_reference_group_is_named_once(run):
+    text = run(people(), "--fairness", "impact_ratio against f")[1]
+    assert "(impact ratio), against f." in text

@@ -280,10 +280,11 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
                 f"scores {name!r} must have no missing or infinite value; row {survey.no_score[i] + 1} has one: pass "
                 "--missing drop, or leave this model out with --scores"
             )
+        middle = (survey.low[i] + survey.high[i]) / 2
         if unit and not inside[i] and not (general or name in of_model):
             raise InvalidInputError(
                 f"scores {name!r} must be in [0, 1]; got {survey.low[i]:g} to {survey.high[i]:g}: turn them into "
-                f"probabilities first, or say what selects, such as --threshold {name}={survey.high[i]:g}"
+                f"probabilities first, or say what selects, such as --threshold {name}={middle:g}"
             )
     return tuple(kept), replace(columns, left_out=left_out)
 
