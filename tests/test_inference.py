@@ -294,6 +294,46 @@ def test_interval_allows_for_the_bias_at_a_perfectly_fair_model():
     assert interval.estimate - interval.low > 1.96 * np.hypot(cost, interval.samples.std())
 
 
+@pytest.mark.parametrize("weight", [ff.StepWeight(0.9), ff.StepWeight(0.95), ff.PointWeight(0.95)])
+def test_a_narrow_weight_gets_the_areas_under_the_bands(weight):
+    """A fair model, four groups, the smallest of 60 rows: it looks far from fair, and the truth is its accuracy."""
+    held = []
+    for seed in range(12):
+        generator = np.random.default_rng(10_000 + seed)
+        group = generator.choice(list("abcd"), 1500, p=[0.37, 0.44, 0.15, 0.04])
+        y = generator.integers(0, 2, 1500)
+        decision = np.where(generator.random(1500) < 0.73, y, 1 - y)
+        options = {"sensitive_features": group, "weight": weight, "n_resamples": 100, "random_state": 0}
+        interval = fauc_interval(y, {"m": decision}, **options)
+        held.append(interval.low <= 0.73 <= interval.high)
+        assert interval.low > 0.4
+        assert interval.high < 0.83
+        comparison = compare_fauc(y, {"m": decision}, {"nobody": np.zeros(1500)}, **options)
+        assert comparison.low <= 0.23 <= comparison.high
+        assert (comparison.p_value < 0.05) == (comparison.low > 0 or comparison.high < 0)
+        pairs = {"sensitive_features": (group, group[::-1]), "paired": False}
+        apart = compare_fauc((y, y[::-1]), {"m": decision}, {"m": decision[::-1]}, **options | pairs)
+        assert apart.low <= 0.0 <= apart.high
+    assert np.mean(held) > 0.9
+    # The same replicates as `taf_bands` draws after those of the interval.
+    options.pop("weight")
+    bands = taf_bands(y, {"m": decision}, **options)
+    assert abs(ff.fauc(bands.lower, weight) - interval.low) < 0.03
+    assert abs(ff.fauc(bands.upper, weight) - interval.high) < 0.03
+
+
+def test_an_interval_holds_nothing_impossible():
+    """41 rows in the smallest group: not above the best accuracy, not below that of the constant, beyond noise."""
+    generator = np.random.default_rng(0)
+    group = np.repeat(["a", "b", "c"], [359, 200, 41])
+    y = generator.integers(0, 2, 600)
+    decision = np.where(generator.random(600) < 0.73, y, 1 - y)
+    interval = fauc_interval(y, {"m": decision}, sensitive_features=group, random_state=0)
+    best = max(np.mean(decision == y), np.mean(y), 1 - np.mean(y))
+    assert interval.high <= best + 2.6 * 0.5 / np.sqrt(600)
+    assert interval.low >= 0.5 - 2.6 * 0.5 / np.sqrt(600)
+
+
 def test_bands_hold_the_estimate_and_narrow_with_the_rows():
     narrow = []
     for n in (300, 4800):

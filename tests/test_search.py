@@ -145,6 +145,7 @@ class TestScreening:
             empty=None,
             zip=[f"z{i % 500}" for i in range(n)],
             gender=np.where(frame["sex"] == "f", "woman", "man"),
+            maiden_name=np.where(frame["sex"] == "f", "given", None),
         )
         search = fitted(frame)
         reasons = {report.name: (report.used, report.reason) for report in search.columns_}
@@ -155,6 +156,7 @@ class TestScreening:
             "empty": "constant",
             "sex": "the sensitive attribute",
             "gender": "a copy of the sensitive attribute",
+            "maiden_name": "a copy of the sensitive attribute",
         }.items():
             assert reasons[name][0] is False
             assert word in reasons[name][1]
@@ -165,10 +167,11 @@ class TestScreening:
         assert proxies["skill"] == pytest.approx(0.5, abs=0.06)
         assert 0.8 < search.proxies_["sex"] < 1.0
 
-    @pytest.mark.parametrize("kind", ["copy", "other words", "nearly"])
+    @pytest.mark.parametrize("kind", ["copy", "other words", "nearly", "blank for one side"])
     def test_a_column_that_is_the_label_is_refused(self, frame, kind):
         y = frame["repaid"] == "yes"
         leak = {"copy": y.astype(int), "other words": np.where(y, "good", "bad"), "nearly": y + 0.01 * frame["height"]}
+        leak["blank for one side"] = np.where(y, None, "closed")
         with_leak = frame.assign(leak=leak[kind])
         with pytest.raises(
             InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"

@@ -53,10 +53,14 @@ class Area:
         self.any_model = interpolate == "signed" or of_ratios
         if not self.weight.cumulative(np.ones(1))[0] > 0:
             raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
+        levels = np.linspace(0.0, 1.0, _TABLE_LEVELS)
+        mass = self.weight.normalized(levels)
+        # The distance between the levels below which a quarter and three quarters of the weight lie.
+        first, last = levels[np.minimum(np.searchsorted(mass, (0.25, 0.75)), _TABLE_LEVELS - 1)]
+        self.spread = float(last - first)
         self._table: tuple[FloatArray, FloatArray] | None = None
         if isinstance(self.weight, CallableWeight) and not interpolate:
-            levels = np.linspace(0.0, 1.0, _TABLE_LEVELS)
-            self._table = levels, self.weight.normalized(levels)
+            self._table = levels, mass
 
     def __call__(self, block: Block) -> FloatArray:
         """Return the area of each replicate, shape (b,)."""
@@ -220,6 +224,7 @@ class Resampled:
     """A statistic and its replicates; `centres`, their standard errors `errors` and `kinks` make the interval.
 
     `kinks` are what the lower and the upper end allow for noise whose sign does not matter, as standard deviations.
+    `noise` and `accuracy_error` are the largest standard errors of a model's fairness and accuracy.
     """
 
     estimate: float
@@ -228,6 +233,8 @@ class Resampled:
     centres: tuple[float, ...]
     errors: tuple[float, ...]
     kinks: tuple[float, float]
+    noise: float
+    accuracy_error: float
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the shortest interval that holds the intervals around all centres."""
@@ -260,7 +267,10 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
         rest -= _SCREEN_RESAMPLES
     run.add(scheme, rest)
     centres, errors, kinks = _extrapolate(run, scheme.generator)
-    return Resampled(estimate, sum(centres) / len(centres), np.concatenate(run.samples), centres, errors, kinks)
+    bank, samples = run.bank(), np.concatenate(run.samples)
+    movement = data.sets.movement(run.data.observed.rates, bank.rates)
+    noise = float(np.sqrt(np.mean(movement**2, axis=0)).max()), float(bank.accuracy.std(axis=0).max())
+    return Resampled(estimate, sum(centres) / len(centres), samples, centres, errors, kinks, *noise)
 
 
 class _Run:

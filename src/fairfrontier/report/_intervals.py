@@ -16,6 +16,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._sums import decision_threshold
+from fairfrontier.quantify._bands import area_interval
 from fairfrontier.quantify._bootstrap import replicates, sample_rows
 from fairfrontier.quantify._fauc import Weight
 from fairfrontier.quantify._resampling import Area, Scheme, resample
@@ -270,8 +271,8 @@ def fauc_bounds(
     found = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
     data = replace(data, points=found)
     scheme = Scheme(confidence, count, method, False, 0)  # the same file gives the same report
-    result = resample(data, Area(data.sets, weight, False), scheme, np.arange(len(data.points)))
-    low, high = result.interval(scheme.confidence)
+    area = Area(data.sets, weight, False)
+    low, high = area_interval(data, area, scheme, resample(data, area, scheme, np.arange(len(data.points))))
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
 
 

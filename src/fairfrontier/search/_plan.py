@@ -28,6 +28,8 @@ _HALF_SHARES = (0.275, 0.15)
 _CALIBRATION_SHARE = 0.15
 # The fewest rows of a group in the smallest part.
 _LEAST_ROWS = 10
+# Added to a seed, so that the split has random numbers of its own.
+_OWN_STREAM = 2_718_281
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,8 @@ def split_rows(
     stratum = y.astype(np.intp)
     for attribute in attributes:
         stratum = np.unique(stratum * len(attribute.values) + attribute.codes, return_inverse=True)[1]
-    rng = np.random.default_rng(seed)
+    # Not the numbers that a simulated table begins with, if it was made with the same seed.
+    rng = np.random.default_rng([_OWN_STREAM, seed])
     draw = rng.random(len(y))
     order = np.lexsort((draw, stratum))
     starts = np.searchsorted(stratum[order], np.arange(stratum.max() + 1))

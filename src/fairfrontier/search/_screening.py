@@ -179,7 +179,8 @@ def _binned(values: NDArray[Any]) -> IntArray:
     """Return a column as codes: its categories, or bins of equal size; what is missing is a code of its own."""
     missing = missing_in(values)
     if kind_of(values) == CATEGORY:
-        return np.unique(np.where(missing, "", values).astype(str), return_inverse=True)[1] + missing
+        codes = np.unique(np.where(missing, "", values).astype(str), return_inverse=True)[1]
+        return np.where(missing, len(values), codes).astype(np.intp)
     numbers = day_numbers(values) if kind_of(values) == DATE else values
     distinct = np.unique(numbers[~missing])
     if len(distinct) > _BINS:
