@@ -394,3 +394,12 @@ def test_footnote_holds_for_attributes_with_and_without_a_reference(run):
 def test_the_reference_group_is_named_once(run):
     text = run(people(), "--fairness", "impact_ratio against f")[1]
     assert "(impact ratio), against f." in text
+
+
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1"), (np.nan, "nan")])
+def test_rows_of_a_file_are_counted_from_one(run, weight, shown):
+    frame = people().assign(w=1.5)
+    frame.loc[[8, 11], "w"] = weight
+    for chunks in ((), ("--chunk-rows", "5")):
+        code, text, _, _ = run(frame, "--sample-weight", "w", "--scores", "m_*", *chunks)
+        assert (code, f"sample_weight must be finite and non-negative; got {shown} in row 9:" in text) == (2, True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers
 from fairfrontier._cli.table import open_file
+from fairfrontier._columns import finite
 from fairfrontier._persistence import load
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
@@ -142,7 +143,7 @@ def _scored(chunks: StreamedChunks, model: Any, keep: tuple[str, ...]) -> Iterat
     known = {name for name, _ in getattr(model, "_groups_", [])}
     header = [*keep, "score"] + ([] if classes is None else ["decision"])
     for position, rows in enumerate(chunks):
-        rows.refuse_infinite(rows.scores, parameter="FILE")
+        finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
         scores: FloatArray = model._scores_of(rows.scores.astype(np.float64))
         columns: list[Any] = [rows.sensitive[name] for name in keep]
         selected: NDArray[Any] = scores
