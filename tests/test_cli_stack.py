@@ -227,8 +227,6 @@ def test_apply_counts_the_rows_of_a_file_from_one(frame, fitted, tmp_path, capsy
     frame.assign(**{"m/1": np.where(frame.index == 6, np.nan, frame["m/1"])}).to_csv(tmp_path / "new.csv", index=False)
     command = ["apply", str(fitted / "model.skops"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "o.csv")]
     assert main(command) == 2
-        main(["apply", str(fitted / "model.skops"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "o.csv")]) == 2
-    )
     assert "FILE must be finite; got nan in 'm/1' at row 7" in " ".join(capsys.readouterr().err.split())
 
 
