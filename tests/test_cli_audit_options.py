@@ -139,6 +139,9 @@ def test_positive_label_is_guessed_by_its_name_and_announced(run, words, positiv
     assert f"The positive label is {positive};" in text
     assert announced in text
     assert ("is a guess" in text or "by its name" in text) == bool(announced)
+    result = ff.audit(frame["y"], frame[["m_0"]], sensitive_features=frame["sex"], stack=False)
+    assert result.summary["settings"]["positive"] == positive
+    assert (announced in " ".join(result.notes), bool(result.notes)) == (True, bool(announced))
 
 
 def test_models_that_are_worse_than_chance_are_asked_about(run):
@@ -311,3 +314,92 @@ print(len(seen))
         counts.append(int(done.stdout.split()[-1]))
     assert counts[0] <= 31
     assert counts[1] <= 38
+
+
+@pytest.mark.parametrize("measure", ["impact_ratio", "equalized_odds"])
+def test_groups_are_compared_within_the_values_of_another_attribute(run, measure):
+    frame, fairness = people(), f"{measure} within job"
+    frame["job"] = np.where(frame["age"] % 3 == 0, "nurse", "driver")
+    models = frame[["m_0", "m_1", "m_2"]]
+    code, _, summary, out = run(frame, "--fairness", fairness, "--scores", "m_*", sensitive=("sex", "job"))
+    sensitive = frame[["sex", "job"]]
+    expected = ff.tradeoff_points(frame["y"], models, sensitive_features=sensitive, fairness=fairness).fairness
+    assert code == 0
+    assert pd.read_csv(out / "points.csv")["fairness"].tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+    assert set(pd.read_csv(out / "groups.csv")["attribute"]) == {"sex"}
+    assert summary["settings"]["sensitive"] == ["sex"]
+    result = ff.audit(frame["y"], models, sensitive_features=sensitive, fairness=fairness)
+    assert result.points()["fairness"][: len(expected)].tolist() == pytest.approx(expected.tolist(), abs=1e-12)
+
+
+def test_reference_of_intersections_is_one_of_them(run):
+    frame = people()
+    sensitive, mode = ("sex", "age:40"), ("--sensitive-mode", "intersectional")
+    code, _, _, out = run(frame, *mode, "--reference", "sex & age=f & under 40", sensitive=sensitive)
+    assert code == 0
+    assert set(pd.read_csv(out / "groups.csv")["compared_with"]) == {"f & under 40"}
+    for group, message in (
+        ("sex=f", "an attribute whose groups are compared, 'sex & age'; got 'sex': write"),
+        ("sex & age=f", "reference sex & age= must be one of 'f & 40 or more', 'f & under 40'"),
+    ):
+        code, text, _, _ = run(frame, *mode, "--reference", group, sensitive=sensitive)
+        assert (code, message in text) == (2, True)
+    for labels in (frame["y"], None):
+        with pytest.raises(ff.exceptions.InvalidInputError, match="reference must name an attribute"):
+            ff.audit(labels, frame[["m_0"]], sensitive_features=frame[["sex"]], reference={"gender": "f"})
+
+
+def test_findings_name_the_measure_of_accuracy(run):
+    frame = people()
+    same = frame[["y", "sex"]].assign(m=0.2)
+    for measure, word in (("auc", "AUC"), ("f1", "F1"), ("balanced_accuracy", "balanced accuracy")):
+        _, text, summary, _ = run(frame, "--accuracy", measure, "--scores", "m_*", "--min-fairness", "1")
+        assert f", {word} " in summary["recommendation"]
+        assert f"for everyone would have {word} 0." in summary["recommendation"]
+        assert summary["rule"].startswith(f"The model with the highest {word}, ")
+        assert f"fairness {word} lowest" in text
+        _, _, summary, out = run(same, "--accuracy", measure, "--scores", "m")
+        assert f"Its {word} is not above that of the same decision for everyone" in summary["recommendation"]
+        assert f"<em>{word[:1].upper()}{word[1:]}</em> says how well" in (out / "report.html").read_text()
+
+
+def test_advice_can_be_followed(run):
+    frame = people()
+    frame["pct"] = 100 * frame["m_0"]
+    text = run(frame, "--scores", "pct")[1]
+    advised = text.split("such as --threshold ")[1].split()[0]
+    middle = (frame["pct"].min() + frame["pct"].max()) / 2
+    assert float(advised.removeprefix("pct=")) == pytest.approx(middle, rel=1e-4)
+    code, text, _, _ = run(frame, "--scores", "pct", "--threshold", advised)
+    assert (code, "selects nobody" in text) == (0, False)
+    frame["area"] = np.where(frame.index < 8, "c", np.where(frame.index % 2, "a", "b"))
+    mode = ("--scores", "m_*", "--sensitive-mode", "intersectional", "--stack")
+    code, text, _, _ = run(frame, *mode, sensitive=("sex", "area"))
+    assert code == 0
+    assert "A fair stack could not be fitted" in text
+    assert "merge small groups." in text
+    assert "fewer folds" not in text
+
+
+def test_footnote_holds_for_attributes_with_and_without_a_reference(run):
+    frame = people()
+    options = {"sensitive": ("sex", "age:40")}
+    said = "where one was named, else the one with the highest rate)"
+    for reference in ((), ("--reference", "sex=f")):
+        page = (run(frame, *reference, **options)[3] / "report.html").read_text()
+        assert ("the reference group" in page, said in page) == (bool(reference),) * 2
+        assert "the one with the highest rate)" in page
+
+
+def test_the_reference_group_is_named_once(run):
+    text = run(people(), "--fairness", "impact_ratio against f")[1]
+    assert "(impact ratio), against f." in text
+
+
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1"), (np.nan, "nan")])
+def test_rows_of_a_file_are_counted_from_one(run, weight, shown):
+    frame = people().assign(w=1.5)
+    frame.loc[[8, 11], "w"] = weight
+    for chunks in ((), ("--chunk-rows", "5")):
+        code, text, _, _ = run(frame, "--sample-weight", "w", "--scores", "m_*", *chunks)
+        assert (code, f"sample_weight must be finite and non-negative; got {shown} in row 9:" in text) == (2, True)

@@ -212,3 +212,9 @@ def test_missing_values_where_none_may_be(file, tmp_path, capsys):
     assert "row 8 has none" in capsys.readouterr().err
     assert main(arguments(tmp_path / "missing.csv", tmp_path / "out", "--missing", "drop")) == 0
     assert "1 of 1,600 rows were left out" in capsys.readouterr().out
+
+
+def test_steps_are_named_as_on_the_command_line(file, tmp_path, capsys):
+    command = ["search", str(file), "--label", "hired", "--sensitive", "sex", "--out", str(tmp_path / "few")]
+    assert main([*command, "--steps", "2"]) == 2
+    assert "--steps must be in [3, 1000]; got 2" in " ".join(capsys.readouterr().err.split())

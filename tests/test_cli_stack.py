@@ -223,17 +223,33 @@ def test_apply_warns_of_rates_that_have_moved(frame, fitted, tmp_path, capsys):
     assert "sex=Male:" not in text
 
 
+def test_apply_counts_the_rows_of_a_file_from_one(frame, fitted, tmp_path, capsys):
+    frame.assign(**{"m/1": np.where(frame.index == 6, np.nan, frame["m/1"])}).to_csv(tmp_path / "new.csv", index=False)
+    command = ["apply", str(fitted / "model.skops"), str(tmp_path / "new.csv"), "--out", str(tmp_path / "o.csv")]
+    assert main(command) == 2
+    assert "FILE must be finite; got nan in 'm/1' at row 7" in " ".join(capsys.readouterr().err.split())
+
+
 def test_audit_says_what_a_stack_would_reach(file, frame, tmp_path, capsys):
     assert run("audit", file, tmp_path / "out", "--min-fairness", "0.93") == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "A fair stack of these models would reach accuracy" in text
     assert "is cross-fitted" in text
+    points = {row["model"]: row for row in rows(tmp_path / "out" / "points.csv")}
+    found = json.loads((tmp_path / "out" / "summary.json").read_text())["models"]
+    said = {row["model"]: row["pareto_optimal"] for row in found}
+    assert {name: points[name]["pareto_optimal"] == "true" for name in said} == said
+    assert sum(said.values()) > sum(row["names"] in said for row in _frontier(tmp_path / "out"))
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     names = [row["model"] for row in rows(tmp_path / "out" / "points.csv")]
     assert sum(name.startswith("fair stack/") for name in names) == 20
     expected = ff.fauc_score(frame["y"], frame[["m/0", "m/1", "m/2", "m/3"]], sensitive_features=frame["sex"])
     assert summary["fauc"]["estimate"] != expected  # that weight is uniform, this one a step
     assert summary["stack_fauc"] >= summary["fauc"]["estimate"]
+
+
+def _frontier(out):
+    return json.loads((out / "summary.json").read_text())["frontier"]
 
 
 def test_audit_of_few_rows_tries_no_stack(frame, tmp_path, capsys):
@@ -250,11 +266,20 @@ def test_a_family_named_like_the_stack_is_told_apart(frame, tmp_path):
     assert "fair stack*/01" in names
 
 
-def test_regression_stack(frame, tmp_path):
+def test_regression_stack(frame, tmp_path, capsys):
     target = frame.assign(y=frame["m/0"] * 0.7 + frame["m/2"] * 0.2)
     target.to_csv(tmp_path / "p.csv", index=False)
     assert run("stack", tmp_path / "p.csv", tmp_path / "out", "--accuracy", "r2") == 0
     assert isinstance(ff.load(tmp_path / "out" / "model.skops"), ff.FairStacksRegressor)
+    capsys.readouterr()
+    command = ["apply", str(tmp_path / "out" / "model.skops"), str(tmp_path / "p.csv"), "--out"]
+    assert main([*command, str(tmp_path / "scored.csv"), "--chunk-rows", "500"]) == 0
+    shown, scored = capsys.readouterr().out, pd.read_csv(tmp_path / "scored.csv")["score"]
+    assert "mean prediction" in shown
+    assert "%" not in shown
+    for sex in ("Female", "Male"):
+        line = next(line for line in shown.splitlines() if line.startswith(sex))
+        assert line.split()[-1] == f"{scored[frame['sex'] == sex].mean():.4g}"
 
 
 def test_demo_runs_the_whole_job(tmp_path, capsys):

@@ -305,6 +305,7 @@ def search(
         PDF,
         SEARCH_OUTPUTS,
         check_achievable,
+        check_steps,
         parse_duration,
         run_search,
         search_table,
@@ -319,7 +320,7 @@ def search(
         find_browser("dossier.html")  # now, not after the search
     if achievable:
         check_achievable(fairness)
-    seconds, chosen_seed = parse_duration(time), check_seed(seed)
+    seconds, chosen_seed, chosen_steps = parse_duration(time), check_seed(seed), check_steps(steps)
     table = search_table(
         file,
         dataset,
@@ -341,7 +342,7 @@ def search(
             margin=margin,
             confidence=confidence,
             time=seconds,
-            max_steps=steps,
+            max_steps=chosen_steps,
             sensitive_mode=sensitive_mode,
             use_sensitive=use_sensitive,
             drop=(*(drop or ()), *(() if use_sensitive else table.drop)),

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers
 from fairfrontier._cli.table import open_file
+from fairfrontier._columns import finite
 from fairfrontier._persistence import load
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
@@ -30,13 +31,16 @@ _RAW_ROWS = 20_000
 
 @dataclass(frozen=True, eq=False)
 class GroupRates:
-    """Selected rows and rows of each group of each attribute; those of two parts can be added."""
+    """Selected rows and rows of each group of each attribute; those of two parts can be added.
 
-    counts: dict[str, dict[str, tuple[int, int]]]
+    Of predicted numbers it is their sum instead of selected rows.
+    """
+
+    counts: dict[str, dict[str, tuple[float, int]]]
 
     def __add__(self, other: "GroupRates") -> "GroupRates":
         """Return the counts of both parts together."""
-        both: dict[str, dict[str, tuple[int, int]]] = {name: dict(groups) for name, groups in self.counts.items()}
+        both: dict[str, dict[str, tuple[float, int]]] = {name: dict(groups) for name, groups in self.counts.items()}
         for name, groups in other.counts.items():
             for group, (selected, rows) in groups.items():
                 mine = both.setdefault(name, {}).get(group, (0, 0))
@@ -44,24 +48,28 @@ class GroupRates:
         return GroupRates(both)
 
 
-def count_groups(rows: Rows, selected: NDArray[np.bool_]) -> GroupRates:
-    """Count the selected rows of each group."""
-    counts: dict[str, dict[str, tuple[int, int]]] = {}
+def count_groups(rows: Rows, selected: NDArray[Any]) -> GroupRates:
+    """Count the selected rows of each group, or add up its predicted numbers."""
+    counts: dict[str, dict[str, tuple[float, int]]] = {}
     for name, values in rows.sensitive.items():
         texts, codes = as_text(values)
         total = np.bincount(codes[codes >= 0], minlength=len(texts))
-        chosen = np.bincount(codes[(codes >= 0) & selected], minlength=len(texts))
-        counts[name] = {text: (int(chosen[i]), int(total[i])) for i, text in enumerate(texts)}
+        chosen = np.bincount(codes[codes >= 0], weights=selected[codes >= 0], minlength=len(texts))
+        counts[name] = {text: (float(chosen[i]), int(total[i])) for i, text in enumerate(texts)}
     return GroupRates(counts)
 
 
 @dataclass(frozen=True, eq=False)
 class Applied:
-    """What `apply` did: the number of rows, the counts of groups in this file, and warnings."""
+    """What `apply` did: the number of rows, the counts of groups in this file, and warnings.
+
+    `regression` says that the model predicts numbers, and decides nothing.
+    """
 
     n_rows: int
     rates: GroupRates
     warnings: tuple[str, ...]
+    regression: bool = False
 
 
 def run_apply(
@@ -101,7 +109,8 @@ def run_apply(
         for text, rows, found in _scored(chunks, model, keep):
             stream.write(text)
             total, rates = total + rows, rates + found
-    return Applied(total, rates, _moved(rates, getattr(model, "group_rates_", {})))
+    moved = _moved(rates, getattr(model, "group_rates_", {}))
+    return Applied(total, rates, moved, regression=not hasattr(model, "classes_"))
 
 
 def _apply_search(model: SearchModel, file: Path, out: Path, keep: tuple[str, ...], chunk_rows: int | None) -> Applied:
@@ -134,10 +143,10 @@ def _scored(chunks: StreamedChunks, model: Any, keep: tuple[str, ...]) -> Iterat
     known = {name for name, _ in getattr(model, "_groups_", [])}
     header = [*keep, "score"] + ([] if classes is None else ["decision"])
     for position, rows in enumerate(chunks):
-        rows.refuse_infinite(rows.scores, parameter="FILE")
+        finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
         scores: FloatArray = model._scores_of(rows.scores.astype(np.float64))
         columns: list[Any] = [rows.sensitive[name] for name in keep]
-        selected = np.zeros(len(rows), dtype=bool)
+        selected: NDArray[Any] = scores
         columns.append(scores if classes is None else np.clip(scores, 0.0, 1.0))
         if classes is not None:
             selected = scores > model.threshold

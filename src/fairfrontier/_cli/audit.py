@@ -87,18 +87,20 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight) -> Set
         min_fairness=options.min_fairness,
         confidence=options.confidence,
         min_group=max(options.min_group, math.ceil(options.min_share * table.n_rows)),
-        reference=dict(_reference(text, table) for text in options.reference),
+        reference=dict(_reference(text, table, options.sensitive_mode) for text in options.reference),
         baseline=_baseline(options.baseline, table),
         title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
         notes=table.notes,
     )
 
 
-def _reference(text: str, table: AuditTable) -> tuple[str, str]:
-    """Return an attribute and its reference group from a text such as ``sex=Male``."""
+def _reference(text: str, table: AuditTable, sensitive_mode: str) -> tuple[str, str]:
+    """Return an attribute and its reference group from a text such as ``sex=Male``; of intersections unchecked."""
     attribute, equals, group = text.partition("=")
     if not equals:
         raise InvalidInputError(f"--reference must be like sex=Male: attribute and group; got {text!r}")
+    if sensitive_mode == "intersectional":  # which of them there are, the evaluated rows say
+        return attribute, group
     one_of(attribute, table.groups, parameter="--reference")
     return attribute, one_of(group, table.groups[attribute], parameter=f"--reference {attribute}=")
 

@@ -65,8 +65,7 @@ def models_table(summary: dict[str, Any]) -> Table:
     spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
     table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
     table.add_column("model", overflow="fold")
-    measure = summary["settings"]["accuracy"].replace("_", " ")
-    for column in ("fairness", summary["words"]["accuracy"] if summary["regression"] else measure):
+    for column in ("fairness", summary["words"]["accuracy"]):
         table.add_column(column, justify="right")
     if not summary["regression"]:
         table.add_column("lowest ÷ highest rate", justify="right")
@@ -186,10 +185,12 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
     for name, groups in applied.rates.counts.items():
         table = _table(printable(name))
         table.add_column("group", overflow="fold")
-        for column in ("rows", "selected", "rate"):
+        for column in ("rows", "mean prediction") if applied.regression else ("rows", "selected", "rate"):
             table.add_column(column, justify="right")
         for group, (selected, rows) in sorted(groups.items()):
-            table.add_row(Text(printable(group)), f"{rows:,}", f"{selected:,}", f"{100 * selected / rows:.1f} %")
+            decided = [f"{selected:,.0f}", f"{100 * selected / rows:.1f} %"]
+            cells = [f"{selected / rows:.4g}"] if applied.regression else decided
+            table.add_row(Text(printable(group)), f"{rows:,}", *cells)
         console.print(table)
         console.print()
     for warning in applied.warnings:

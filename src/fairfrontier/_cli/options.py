@@ -19,22 +19,13 @@ from fairfrontier.exceptions import FairFrontierError, InvalidInputError
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
-from fairfrontier.report._prepare import MISSING
+from fairfrontier.report._prepare import MISSING, in_known_order
 
 _FORMS = "'uniform', 'step:0.8', 'power:2:0.8', 'point:0.9' or a file that `elicit` wrote"
 # The largest numbers that fit into the machine's integers.
 MOST_ROWS, LARGEST_SEED = 2**62, 2**32 - 1
 # A text column with at least this share of numbers was meant to be one of numbers.
 _NEARLY = 0.8
-# What people call the outcome that is wanted, and its opposite.
-_POSITIVE = re.compile(
-    "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|select|"
-    "success|successful|(re)?paid|promoted|eligible|won|invited?|advanced?|offer(ed)?"
-)
-_NEGATIVE = re.compile(
-    "false|no|n|denied|deny|rejected|reject|refused?|declined?|not (hired|selected|approved|admitted)|bad|default(ed)?|"
-    "negative|fail(ed)?|unsuccessful|charged off|ineligible|lost"
-)
 # Names of columns that hold no scores: identifiers, weights, folds, and personal attributes.
 _NO_SCORES = (
     (re.compile(r"(^|[_\W])(id|ids|uid|key|index|row|unnamed|nr)($|[_\W\d])|_id$|^id", re.I), "an identifier"),
@@ -346,22 +337,6 @@ def _decision_words(table: TableFile, name: str, positive: str | None) -> tuple[
             "as 1 and 0, or name the one that selects with --positive"
         )
     return known
-
-
-def in_known_order(first: str, second: str) -> tuple[str, str] | None:
-    """Return two words, the negative one first, if one of them is known; else None.
-
-    Examples
-    --------
-    >>> in_known_order("approve", "deny"), in_known_order("red", "blue")
-    (('deny', 'approve'), None)
-    """
-    for one, other in ((first, second), (second, first)):
-        words = [text.lower().replace("_", " ") for text in (one, other)]
-        bad, good = ([pattern.fullmatch(word) is not None for word in words] for pattern in (_NEGATIVE, _POSITIVE))
-        if (bad[0] and not bad[1]) or (good[1] and not good[0]):
-            return one, other
-    return None
 
 
 def check_numbers(table: TableFile, name: str, *, option: str) -> None:

@@ -22,7 +22,7 @@ from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
-from fairfrontier._validation import one_of
+from fairfrontier._validation import one_of, whole_number
 from fairfrontier._writing import to_csv
 from fairfrontier.chunks._formats import TableFile, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
@@ -35,6 +35,7 @@ from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
+from fairfrontier.search._training import LEAST_STEPS
 from fairfrontier.search._verify import file_hash
 
 SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
@@ -291,6 +292,11 @@ def run_search(
     scratch.replace(folder / "summary.json")  # last: it says that the search is finished
     shutil.rmtree(folder / "steps", ignore_errors=True)
     return summary
+
+
+def check_steps(steps: int) -> int:
+    """Return a number of steps that a search can take."""
+    return whole_number(steps, parameter="--steps", low=LEAST_STEPS, high=1000)
 
 
 def check_achievable(fairness: str) -> None:

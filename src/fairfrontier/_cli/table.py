@@ -14,7 +14,6 @@ from fairfrontier._cli.options import (
     ScoreColumns,
     check_column,
     check_numbers,
-    in_known_order,
     parse_bands,
     parse_thresholds,
     score_columns,
@@ -34,6 +33,7 @@ from fairfrontier.report._prepare import (
     Surveyor,
     label_text,
     on_one_scale,
+    ordered_labels,
     threshold_words,
 )
 
@@ -280,10 +280,11 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
                 f"scores {name!r} must have no missing or infinite value; row {survey.no_score[i] + 1} has one: pass "
                 "--missing drop, or leave this model out with --scores"
             )
+        middle = (survey.low[i] + survey.high[i]) / 2
         if unit and not inside[i] and not (general or name in of_model):
             raise InvalidInputError(
                 f"scores {name!r} must be in [0, 1]; got {survey.low[i]:g} to {survey.high[i]:g}: turn them into "
-                f"probabilities first, or say what selects, such as --threshold {name}={survey.high[i]:g}"
+                f"probabilities first, or say what selects, such as --threshold {name}={middle:g}"
             )
     return tuple(kept), replace(columns, left_out=left_out)
 
@@ -313,24 +314,9 @@ def positive_label(values: list[str], name: str, positive: str | None) -> tuple[
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )
-    first, second = sorted(values, key=float) if all(map(_is_number, values)) else sorted(values)
-    if positive is not None:
-        if label_text(positive) not in (first, second):
-            raise InvalidInputError(f"--positive must be one of {first!r} and {second!r}; got {positive!r}")
-        return ((first, second) if label_text(positive) == second else (second, first)), ""
-    if (first, second) in (("0", "1"), ("-1", "1"), ("false", "true")):
-        return (first, second), ""
-    known = in_known_order(first, second)
-    if known is not None:
-        return known, f"The positive label is taken to be {known[1]!r}, by its name."
-    return (first, second), (
-        f"The positive label is a guess: {second!r}, the second in sorted order. Say which one it is with --positive."
-    )
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    labels, guess = ordered_labels(values, option="--positive")
+    if positive is None:
+        return labels, guess
+    if label_text(positive) not in labels:
+        raise InvalidInputError(f"--positive must be one of {values[0]!r} and {values[1]!r}; got {positive!r}")
+    return (labels if label_text(positive) == labels[1] else labels[::-1]), ""

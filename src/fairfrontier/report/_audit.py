@@ -22,7 +22,7 @@ from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import StepWeight, Weight
 from fairfrontier.report._achievable import Achievable, achievable_summary
-from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
+from fairfrontier.report._evaluate import Evaluation, check_reference, evaluate_chunks
 from fairfrontier.report._intervals import differences, fauc_bounds
 from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
@@ -33,6 +33,7 @@ from fairfrontier.report._prepare import (
     Surveyor,
     label_text,
     on_one_scale,
+    ordered_labels,
     threshold_words,
 )
 from fairfrontier.report._stack import trial
@@ -74,6 +75,7 @@ def summarise_rows(
         Whether the rows are one chunk in memory; else there is no interval.
     """
     base = evaluate_chunks(chunks, **settings.measures())
+    check_reference(settings.reference, base.groups)
     bounds = bounds_in_memory(chunks, base, settings) if in_memory else None
     tried, note = trial(chunks, base, settings, in_memory=in_memory) if stack else (None, "")
     notes = [text for text in (note, "" if bounds else NO_INTERVAL) if text]
@@ -227,7 +229,8 @@ def audit(
     y_preds, sensitive_features, sample_weight, fairness, accuracy, sensitive_mode
         As in `tradeoff_points`; `fairness` and `accuracy` must be names.
     positive : optional
-        The positive label; None: the second of the two in sorted order.
+        The positive label; None: the one whose name says so, such as "hired" or "yes", else the second of the two in
+        sorted order. What was guessed is said in the notes.
     threshold : float, sequence of float, or mapping of model to these, optional
         A score above it selects. With several, each model is audited at each of them; models that a mapping does not
         name have the default. None: 0.5; without labels the median of a model's scores, unless they are all 0 and 1.
@@ -240,7 +243,8 @@ def audit(
     min_group, min_share : int, float
         Groups with fewer rows, or a smaller share of all rows, are shown and not judged.
     reference : mapping of str to str, optional
-        For an attribute, the group that others are compared with; without: the one with the highest rate.
+        For an attribute, the group that others are compared with; without: the one with the highest rate. Where groups
+        are intersections it is written like ``{"race & sex": "White & Male"}``.
     baseline : str, optional
         The model in use, which the findings are about.
     missing : {"error", "drop", "group"}
@@ -298,12 +302,13 @@ def audit(
     if labelled and CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")
     survey = Surveyor("y_true" if labelled else None, settings.regression)(rows)
-    prepared, word = _prepared(
+    prepared, word, guess = _prepared(
         rows, survey, settings, labelled, positive, one_of(missing, MISSING, parameter="missing")
     )
     limits = _limits(threshold, prepared, survey, labelled)
     unit = (np.zeros_like(survey.low), np.ones_like(survey.high)) if settings.regression else (survey.low, survey.high)
     chunks, limit = on_one_scale(whole(prepared), limits, unit if labelled else None, accuracy=accuracy)
+    left_out = f"{len(rows) - len(prepared):,} rows were left out." if len(prepared) < len(rows) else ""
     settings = replace(
         settings,
         positive=word,
@@ -311,7 +316,7 @@ def audit(
         rule=threshold_words(limits),
         min_group=max(min_group, math.ceil(min_share * len(prepared))),
         baseline=None if baseline is None else one_of(baseline, chunks.names, parameter="baseline"),
-        notes=(f"{len(rows) - len(prepared):,} rows were left out.",) if len(prepared) < len(rows) else (),
+        notes=tuple(filter(None, (guess, left_out))),
     )
     if not labelled:
         return AuditResult(summarise_selections(chunks, settings))
@@ -325,8 +330,11 @@ def audit(
 
 def _prepared(
     rows: Rows, survey: Survey, settings: Settings, labelled: bool, positive: Any, missing: str
-) -> tuple[Rows, str]:
-    """Return rows with boolean labels and groups as text, without those that lack a value; and the positive label."""
+) -> tuple[Rows, str, str]:
+    """Return rows with boolean labels and groups as text, without those that lack a value.
+
+    Also the positive label, and how it was found if nobody named it.
+    """
     for name, (row, _) in survey.missing.items():
         if missing == "drop" or (missing == "group" and name in rows.sensitive):
             continue
@@ -337,15 +345,17 @@ def _prepared(
             raise InvalidInputError(
                 f"y_preds[{name!r}] must have no NaN or inf; row {row} has one: pass missing='drop', or leave it out"
             )
-    word, labels = "", list(survey.labels)
+    word, guess, labels = "", "", list(survey.labels)
     if labelled and not settings.regression:
         if len(labels) != 2:
             raise InvalidInputError(f"y_true must have two classes; got {len(labels)}: {labels[:5]}")
-        word = labels[1] if positive is None else label_text(positive)
+        (_, word), guess = ordered_labels(labels, option="positive")
+        if positive is not None:
+            word, guess = label_text(positive), ""
         if word not in labels:
             raise InvalidInputError(f"positive must be one of {labels}; got {positive!r}")
     every = tuple(range(len(rows.names)))
-    return Prepared(word, settings.regression, every, (), rows.names, missing)(rows), word
+    return Prepared(word, settings.regression, every, (), rows.names, missing)(rows), word, guess
 
 
 def _limits(threshold: Any, rows: Rows, survey: Survey, labelled: bool) -> dict[str, tuple[float, ...]]:

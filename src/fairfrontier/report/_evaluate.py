@@ -1,6 +1,6 @@
 """Points of every model, and the counts behind its group rates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -8,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._rows import Rows
-from fairfrontier._validation import Attribute, FloatArray, IntArray
+from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
 from fairfrontier.chunks import Chunks, whole
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import (
     TradeoffPoints,
     check_constant_name,
@@ -187,7 +188,9 @@ class _SquareWeights:
 
 
 def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: int) -> tuple[GroupCounts, ...]:
-    """Return the counts of every attribute from the sums over cells (label × all attributes).
+    """Return the counts of every attribute that is compared from the sums over cells (label × all attributes).
+
+    An attribute inside whose values the others are compared is none of them.
 
     Parameters
     ----------
@@ -203,7 +206,21 @@ def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: in
     keys, squares = found.contrasts.keys, found.sums.weight
     if not np.array_equal(squares, found.rows):
         squares = chunks.sum(_SquareWeights(labelled=keys[0][0] is not None)).in_order(keys).weight
-    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in found.contrasts.attributes)
+    compared = [a for a in found.contrasts.attributes if a.name in found.contrasts.sets.attributes]
+    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in compared)
+
+
+def check_reference(reference: Mapping[str, str], groups: Sequence[GroupCounts]) -> None:
+    """Raise for a reference group that no attribute has which is compared, and say how such a group is written."""
+    known = {counts.attribute: counts.groups for counts in groups}
+    for attribute, group in reference.items():
+        if attribute not in known:
+            first, names = next(iter(known.items()))
+            raise InvalidInputError(
+                f"reference must name an attribute whose groups are compared, {' or '.join(map(repr, known))}; got "
+                f"{attribute!r}: write the attribute and one of its groups, such as '{first}={names[0]}'"
+            )
+        one_of(group, known[attribute], parameter=f"reference {attribute}=")
 
 
 def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:

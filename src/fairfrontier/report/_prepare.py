@@ -4,6 +4,7 @@ The look (`Survey`) finds labels, groups and the range of every column of scores
 or keep what is missing, and put scores on one scale where models have thresholds of their own.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -29,6 +30,15 @@ NO_ROW = np.iinfo(np.int64).max
 UNKNOWN = "(missing)"
 # What to do with rows that lack a label, a group or a score.
 MISSING = ("error", "drop", "group")
+# What people call the outcome that is wanted, and its opposite.
+_POSITIVE = re.compile(
+    "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|select|"
+    "success|successful|(re)?paid|promoted|eligible|won|invited?|advanced?|offer(ed)?"
+)
+_NEGATIVE = re.compile(
+    "false|no|n|denied|deny|rejected|reject|refused?|declined?|not (hired|selected|approved|admitted)|bad|default(ed)?|"
+    "negative|fail(ed)?|unsuccessful|charged off|ineligible|lost"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -167,6 +177,56 @@ def label_text(value: Any) -> str:
         return f"{float(text):g}"
     except ValueError:
         return text
+
+
+def ordered_labels(values: Sequence[str], *, option: str) -> tuple[tuple[str, str], str]:
+    """Return two labels, the negative one first, and how the positive one was found; empty: it is plain.
+
+    Parameters
+    ----------
+    values : sequence of str
+        Both labels, as `label_text` writes them.
+    option : str
+        What the user can say it with.
+
+    Examples
+    --------
+    >>> ordered_labels(["hired", "rejected"], option="positive")
+    (('rejected', 'hired'), "The positive label is taken to be 'hired', by its name.")
+    """
+    first, second = sorted(values, key=float) if all(map(_is_number, values)) else sorted(values)
+    if (first, second) in (("0", "1"), ("-1", "1"), ("false", "true")):
+        return (first, second), ""
+    known = in_known_order(first, second)
+    if known is not None:
+        return known, f"The positive label is taken to be {known[1]!r}, by its name."
+    return (first, second), (
+        f"The positive label is a guess: {second!r}, the second in sorted order. Say which one it is with {option}."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def in_known_order(first: str, second: str) -> tuple[str, str] | None:
+    """Return two words, the negative one first, if one of them is known; else None.
+
+    Examples
+    --------
+    >>> in_known_order("approve", "deny"), in_known_order("red", "blue")
+    (('deny', 'approve'), None)
+    """
+    for one, other in ((first, second), (second, first)):
+        words = [text.lower().replace("_", " ") for text in (one, other)]
+        bad, good = ([pattern.fullmatch(word) is not None for word in words] for pattern in (_NEGATIVE, _POSITIVE))
+        if (bad[0] and not bad[1]) or (good[1] and not good[0]):
+            return one, other
+    return None
 
 
 def _counted(

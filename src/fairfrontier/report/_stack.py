@@ -11,12 +11,12 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
 from fairfrontier.optimize._ridge_path import FairPath
 from fairfrontier.quantify._fauc import PointWeight, Weight
-from fairfrontier.report._evaluate import Evaluation, evaluate_chunks
+from fairfrontier.report._evaluate import Evaluation, check_reference, evaluate_chunks
 from fairfrontier.report._summarise import Settings, family_name
 
 # With fewer rows, halves of them say little about a stack.
@@ -192,7 +192,7 @@ def trial(
     try:
         paths = [_trial_path(large, models, settings, half) for half in (0, 1)]
     except InvalidInputError as error:
-        return None, f"A fair stack could not be fitted: {error}."
+        return None, f"A fair stack could not be fitted: {_without_folds(error)}."
     family = family_name(chunks.names)
     names = tuple(f"{family}/{i + 1:02d}" for i in range(TRIAL_POINTS))
     weights, intercept = tuple(path.weights for path in paths), tuple(path.intercept for path in paths)
@@ -201,6 +201,12 @@ def trial(
     if len(models) < len(chunks.names):
         note += f" It is made of {len(models)} of the {len(chunks.names):,} models; with `stack` it uses all."
     return evaluate_chunks(scored, include_constant=False, **settings.measures()), note
+
+
+def _without_folds(error: Exception) -> str:
+    """Return a message without advice about folds, which reports choose themselves."""
+    reason, _, advice = str(error).rpartition(": ")
+    return f"{reason}: merge small groups" if advice.startswith("use fewer folds") else str(error)
 
 
 def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, half: int) -> FairPath:
@@ -306,12 +312,16 @@ def fit_on_part(
     dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
     test = held(dealt.map(KeepParts(0, parts)), in_memory)
     base = evaluate_chunks(test, **settings.measures())
+    check_reference(settings.reference, base.groups)
     train = dealt.map(KeepParts(first, PARTS))
     # Whether a group is large enough all rows say, and not those that happen to be held out.
     separate = settings.sensitive_mode == "separate"
     small = large_groups(evaluate_chunks(dealt, **settings.measures())) if separate else {}
     train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
-    model = new_stack(settings, chunks.names).fit_chunks(train)
+    try:
+        model = new_stack(settings, chunks.names).fit_chunks(train)
+    except GroupError as error:
+        raise GroupError(_without_folds(error)) from None
     n_calibration = 0
     if tau is not None:
         model = model.at(tau=tau)

@@ -33,9 +33,14 @@ def groups_csv(summary: dict[str, Any]) -> str:
 
 
 def points_table(summary: dict[str, Any]) -> Table:
-    """Return the table of `points_csv`."""
+    """Return the table of `points_csv`.
+
+    Submitted models and the constant are Pareto-optimal among themselves; a fair stack, which nobody submitted, among
+    all.
+    """
     models, attributes = summary["models"], summary["attributes"]
-    optimal = set(summary["frontier"]["step"])
+    submitted = summary["constant"] + 1
+    optimal = {*summary["frontier"]["base"], *(i for i in summary["frontier"]["step"] if i >= submitted)}
     header = [*POINT_COLUMNS]
     header += [f"fairness[{a['name']}]" for a in attributes]
     for attribute in attributes:

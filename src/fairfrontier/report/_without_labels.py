@@ -13,7 +13,7 @@ from fairfrontier.chunks import Chunks
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums
-from fairfrontier.report._evaluate import GroupCounts, group_counts, judged_sets
+from fairfrontier.report._evaluate import GroupCounts, check_reference, group_counts, judged_sets
 from fairfrontier.report._prepare import UNKNOWN
 from fairfrontier.report._summarise import Settings, attribute_summary
 from fairfrontier.report._tables import groups_csv
@@ -71,6 +71,7 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
     keyed = chunks.sum(_SumDecisions())
     mode, names = settings.sensitive_mode, list(chunks.names)
     fairness, groups = count_selected(chunks, keyed, sensitive_mode=mode, min_group=settings.min_group)
+    check_reference(settings.reference, groups)
     summary: dict[str, Any] = {
         "generator": f"fairfrontier {__version__}",
         "created": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),

@@ -3,6 +3,7 @@
 import math
 from typing import Any
 
+from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 
 Piece = dict[str, str]
@@ -81,10 +82,25 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
+# Measures of accuracy whose name in the library is not what people call them.
+_MEASURES = {
+    "auc": "AUC",
+    "brier": "1 − Brier score",
+    "exp_mse": "exp(−MSE)",
+    "f1": "F1",
+    "ks": "Kolmogorov-Smirnov distance",
+    "r2": "R²",
+}
+
+
 def words(accuracy: str) -> dict[str, str]:
     """Return what people call the quality of a model and what it gives a person, which depends on the measure."""
-    measure = {"r2": "R²", "exp_mse": "exp(−MSE)"}.get(accuracy)
-    return {"accuracy": measure or "accuracy", "decision": "decision" if measure is None else "prediction"}
+    measure = _MEASURES.get(accuracy)
+    regression = ACCURACY_MEASURES[accuracy].regression
+    return {
+        "accuracy": measure or accuracy.replace("_", " "),
+        "decision": "prediction" if regression else "decision",
+    }
 
 
 # What a measure compares, by the labels on which it conditions, and an example of a difference.
@@ -125,10 +141,10 @@ def fairness_words(fairness: str) -> str:
     }[measure.comparison]
     against = f", against {', '.join(measure.against)}" if measure.against else ", where they differ the most"
     within = "" if measure.within is None else f", among people with the same {measure.within}"
+    kind = fairness.partition(" ")[0].replace("_", " ")
     if measure.comparison == "difference":
-        against = f", against {', '.join(measure.against)}" if measure.against else ""
-        return f"{how} {what} ({fairness.replace('_', ' ')}){against}{within}. {example}"
-    return f"{how} {what} ({fairness.replace('_', ' ')}){against}{within}."
+        return f"{how} {what} ({kind}){against if measure.against else ''}{within}. {example}"
+    return f"{how} {what} ({kind}){against}{within}."
 
 
 def unit_words(summary: dict[str, Any]) -> str:
@@ -175,8 +191,10 @@ def best_model(summary: dict[str, Any]) -> list[Piece]:
     pieces += [text(" is "), name(best["name"]), text(f": {word['accuracy']} "), figure(accuracy(best["accuracy"]))]
     pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
     if constant >= best["accuracy"]:
+        plainly = word["accuracy"] == "accuracy"
+        lower = "It is no more accurate than" if plainly else f"Its {word['accuracy']} is not above that of"
         pieces += [
-            text(f" It is no more accurate than the same {word['decision']} for everyone ("),
+            text(f" {lower} the same {word['decision']} for everyone ("),
             figure(accuracy(constant)),
             text(")."),
         ]
@@ -222,7 +240,9 @@ def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
     pieces: list[Piece] = []
     who = name(summary["models"]["names"][summary["subject"]])
     in_use, most_accurate = summary["settings"]["baseline"] is not None, summary["best"] is None
-    which = "The model in use, " if in_use else "The most accurate model, " if most_accurate else ""
+    measure = summary["words"]["accuracy"]
+    top = "The most accurate model, " if measure == "accuracy" else f"The model with the highest {measure}, "
+    which = "The model in use, " if in_use else top if most_accurate else ""
     for rule in summary["four_fifths"]:
         pieces += (
             [text(" Also, it selects ")] if pieces else [text(which), who, text(", selects " if which else " selects ")]

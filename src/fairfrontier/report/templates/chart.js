@@ -75,7 +75,7 @@ const chart = (() => {
     const label = (text, xx, yy, anchor) =>
       axes.append("text").attr("class", "axis-label").attr("x", xx).attr("y", yy).attr("text-anchor", anchor).text(text);
     label("fairness →", x(1), height - 8, "end");
-    label(`↑ ${data.regression ? data.words.accuracy : data.settings.accuracy.replaceAll("_", " ")}`, x(low) + 6, 14, "start");
+    label(`↑ ${data.words.accuracy}`, x(low) + 6, 14, "start");
   }
 
   /** What any rule could reach: bands and curves, behind the models. */
