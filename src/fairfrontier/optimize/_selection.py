@@ -95,10 +95,11 @@ class Selection:
         asked = {"fairness": self.asked, "ratio": self.asked_ratio, "loss of accuracy": self.asked_loss}
         asked |= {"rate": self.asked_rate}
         wanted = ", ".join(f"{name} {value:g}" for name, value in asked.items() if value is not None)
+        side = "below" if self.given_up >= 0.0 else "above"
         lines = [
             ("asked", wanted),
             ("estimated", f"fairness {self.estimated:.4f}, ratio {self.ratio:.3f}"),
-            ("accuracy", f"{self.accuracy:.4f}, {self.given_up:.4f} below the unconstrained stack"),
+            ("accuracy", f"{self.accuracy:.4f}, {abs(self.given_up):.4f} {side} the unconstrained stack"),
             ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
             ("procedure", self.procedure),
         ]

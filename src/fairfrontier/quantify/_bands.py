@@ -5,24 +5,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from fairfrontier._validation import FloatArray, IntArray, column, finite, interpolation
+from fairfrontier._validation import FloatArray, column, finite, interpolation
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._frontier import TAFCurve, taf_curve
+from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
-from fairfrontier.quantify._bootstrap import Sample, replicates, sample
-from fairfrontier.quantify._fauc import fauc
-from fairfrontier.quantify._resampling import Area, Resampled, Scheme
-
-# The share of the error probability for the first step, which discards models.
-_FIRST_STEP_SHARE = 0.1
-# Where the middle half of a weight is narrower than so many standard errors of fairness, an area is more a step than a
-# slope: a model is in the region that counts, or it is not. Standard errors of the area then say nothing.
-_NARROW = 1.2
-# Halvings of the level at which an interval touches 0.
-_HALVINGS = 12
+from fairfrontier.quantify._bootstrap import sample
+from fairfrontier.quantify._resampling import Deviations, Scheme
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,95 +135,6 @@ def taf_bands(
         upper,
         scheme.confidence,
     )
-
-
-def is_narrow(area: Area, *results: Resampled) -> bool:
-    """Tell whether noise moves models across the whole region that a weight looks at, so that only bands hold."""
-    return not area.any_model and area.spread < _NARROW * max(result.noise for result in results)
-
-
-def area_interval(data: Sample, area: Area, scheme: Scheme, result: Resampled) -> tuple[float, float]:
-    """Return the interval of an area: that of its resamples, or under a narrow weight the areas under the bands.
-
-    An area is no larger than the best accuracy, and no smaller than that of the constant model, which is always fair.
-    """
-    if is_narrow(area, result):
-        return Deviations(data, scheme).area(area, scheme.confidence)
-    low, high = result.interval(scheme.confidence)
-    accuracy, margin = data.points.accuracy, float(ndtri(1.0 - (1.0 - scheme.confidence) / 8.0)) * result.accuracy_error
-    least = accuracy[-1] - margin if data.has_constant else -np.inf
-    return max(low, float(least)), min(high, float(accuracy.max()) + margin)
-
-
-class Deviations:
-    """Deviations of every model's fairness and accuracy in every replicate."""
-
-    def __init__(self, data: Sample, scheme: Scheme) -> None:
-        self.fairness, self.accuracy = data.points.fairness, data.points.accuracy
-        gaps, misses = [], []
-        for block in replicates(
-            data, scheme.n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
-        ):
-            gaps.append(data.sets.movement(data.observed.rates, block.rates))
-            misses.append(np.abs(block.accuracy - self.accuracy))
-        self.gap, self.miss = np.concatenate(gaps), np.concatenate(misses)
-        self.fairness_error = np.sqrt(np.mean(self.gap**2, axis=0))
-        self.accuracy_error = np.sqrt(np.mean(self.miss**2, axis=0))
-
-    def area(self, area: Area, confidence: float, family: IntArray | None = None) -> tuple[float, float]:
-        """Return the areas under the lower and the upper curve."""
-        low, high = (fauc(curve, area.weight) for curve in self.band(confidence, bool(area.interpolate), family))
-        return low, high
-
-    def band(self, confidence: float, interpolate: bool, family: IntArray | None = None) -> tuple[TAFCurve, TAFCurve]:
-        """Return the lower and the upper curve of all models or of a family."""
-        error = 1.0 - confidence
-        all_models = np.arange(len(self.fairness)) if family is None else family
-        first = self.quantile(all_models, 1.0 - _FIRST_STEP_SHARE * error)
-        floor = self._moved(all_models, -first, interpolate)
-        top_f, top_a = self._points(all_models, first)
-        kept = all_models[top_a >= floor(top_f)]
-        d = min(first, self.quantile(kept, 1.0 - (1.0 - _FIRST_STEP_SHARE) * error))
-        return self._moved(kept, -d, interpolate), self._moved(kept, d, interpolate)
-
-    def quantile(self, models: Any, level: float) -> float:
-        """Return the quantile of the largest studentised deviation over some models."""
-        # A model that never moves, such as the constant one in fairness, has no deviation to divide.
-        scale_f = np.where(self.fairness_error > 0, self.fairness_error, np.inf)[models]
-        scale_a = np.where(self.accuracy_error > 0, self.accuracy_error, np.inf)[models]
-        worst_f = (self.gap[:, models] / scale_f).max(axis=1)
-        worst_a = (self.miss[:, models] / scale_a).max(axis=1)
-        return float(np.quantile(np.maximum(worst_f, worst_a), level, method="higher"))
-
-    def _points(self, models: Any, d: float) -> tuple[FloatArray, FloatArray]:
-        f = np.clip(self.fairness + d * self.fairness_error, 0.0, 1.0)
-        a = np.clip(self.accuracy + d * self.accuracy_error, 0.0, 1.0)
-        return f[models], a[models]
-
-    def _moved(self, models: Any, d: float, interpolate: bool) -> TAFCurve:
-        return taf_curve(*self._points(models, d), interpolate=interpolate)
-
-
-def difference_interval(
-    area: Area, first: tuple[Deviations, IntArray | None], second: tuple[Deviations, IntArray | None], confidence: float
-) -> tuple[float, float, float]:
-    """Return the interval of a difference of areas from the bands of two families, and the level at which it meets 0.
-
-    Half of the error probability goes to each family.
-    """
-
-    def limits(error: float) -> tuple[float, float]:
-        (low_a, high_a), (low_b, high_b) = (
-            deviations.area(area, 1.0 - error / 2.0, family) for deviations, family in (first, second)
-        )
-        return low_a - high_b, high_a - low_b
-
-    rejected, not_rejected = 1.0, 0.0
-    for _ in range(_HALVINGS):
-        error = (rejected + not_rejected) / 2.0
-        low, high = limits(error)
-        rejected, not_rejected = (error, not_rejected) if low > 0.0 or high < 0.0 else (rejected, error)
-    return *limits(1.0 - confidence), rejected
 
 
 def _levels(grid: ArrayLike | None) -> FloatArray:

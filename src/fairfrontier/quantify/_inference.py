@@ -16,10 +16,19 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
-from fairfrontier.quantify._bands import Deviations, area_interval, difference_interval, is_narrow
 from fairfrontier.quantify._bootstrap import Sample, members, sample
 from fairfrontier.quantify._fauc import Weight
-from fairfrontier.quantify._resampling import Area, Interpolate, Resampled, Scheme, resample
+from fairfrontier.quantify._resampling import (
+    Area,
+    Deviations,
+    Interpolate,
+    Resampled,
+    Scheme,
+    area_interval,
+    difference_interval,
+    is_narrow,
+    resample,
+)
 
 
 @dataclass(frozen=True, eq=False)

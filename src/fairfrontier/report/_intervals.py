@@ -16,10 +16,9 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.identify._points import points_from_rates
 from fairfrontier.metrics._sums import decision_threshold
-from fairfrontier.quantify._bands import area_interval
 from fairfrontier.quantify._bootstrap import replicates, sample_rows
 from fairfrontier.quantify._fauc import Weight
-from fairfrontier.quantify._resampling import Area, Scheme, resample
+from fairfrontier.quantify._resampling import Area, Scheme, area_interval, resample
 from fairfrontier.report._evaluate import Evaluation, GroupCounts
 
 if TYPE_CHECKING:
