@@ -322,6 +322,20 @@ def test_a_narrow_weight_gets_the_areas_under_the_bands(weight):
     assert abs(ff.fauc(bands.upper, weight) - interval.high) < 0.03
 
 
+def test_a_tiny_group_of_another_attribute_hides_no_large_gap():
+    """A well-known gap of .4 in one attribute: no weight above fairness .8 sees the model, whatever the other has."""
+    generator = np.random.default_rng(0)
+    sex, race = generator.integers(0, 2, 3000), np.where(np.arange(3000) < 30, "rare", "common")
+    y = generator.random(3000) < 0.4
+    decision = generator.random(3000) < 0.3 + 0.4 * sex
+    sensitive = {"sex": sex, "race": race}
+    bands = taf_bands(y, {"m": decision}, sensitive_features=sensitive, random_state=0)
+    for weight in (ff.StepWeight(0.8), ff.PointWeight(0.9)):
+        interval = fauc_interval(y, {"m": decision}, sensitive_features=sensitive, weight=weight, random_state=0)
+        assert interval.high < max(np.mean(y), 1 - np.mean(y)) + 0.03
+        assert ff.fauc(bands.upper, weight) < max(np.mean(y), 1 - np.mean(y)) + 0.05
+
+
 def test_an_interval_holds_nothing_impossible():
     """41 rows in the smallest group: not above the best accuracy, not below that of the constant, beyond noise."""
     generator = np.random.default_rng(0)

@@ -219,6 +219,10 @@ class RowSets:
         """Return 1 − the largest bias, in [0, 1], from rates (k, s) or (b, s, k)."""
         return np.clip(1.0 - self.largest_gap(rates), 0.0, 1.0)
 
+    def block_fairness(self, rates: FloatArray) -> FloatArray:
+        """Return 1 − the largest bias inside each block, (b, blocks, k), from rates (b, s, k)."""
+        return np.clip(1.0 - np.stack(list(self.block_gaps(rates)), axis=1), 0.0, 1.0)
+
     def block_gaps(self, rates: FloatArray, comparison: str | None = None) -> Iterable[FloatArray]:
         """Yield the largest bias inside each block from rates (k, s) or (b, s, k), the sets along axis 1."""
         bias = COMPARISONS[comparison or self.comparison].bias
@@ -247,7 +251,9 @@ class RowSets:
             yield low, high
 
     def movement(self, before: FloatArray, after: FloatArray) -> FloatArray:
-        """Return by how much fairness can have moved between rates (1, s, k) and (b, s, k), whatever the sign.
+        """Return by how much the fairness of each block can have moved, (b, blocks, k), whatever the sign.
+
+        The rates are (1, s, k) before and (b, s, k) after.
 
         Notes
         -----
@@ -259,8 +265,8 @@ class RowSets:
             change = compare.link(after) - compare.link(before)
         # Of a rate that is 0 before and after nothing has moved.
         change = np.where(np.isnan(change), 0.0, np.clip(change, -1e3, 1e3))
-        moved = np.max(list(self.block_gaps(change, "difference")), axis=0)
-        return np.asarray(np.minimum(self.fairness(before) * moved, 1.0) if compare.multiplied else moved)
+        moved = np.stack(list(self.block_gaps(change, "difference")), axis=1)
+        return np.asarray(np.minimum(self.block_fairness(before) * moved, 1.0) if compare.multiplied else moved)
 
 
 def _pairs_by_block(blocks: _Blocks, reference: tuple[int, ...]) -> list[IntArray]:

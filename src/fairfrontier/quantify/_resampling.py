@@ -270,7 +270,10 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     centres, errors, kinks = _extrapolate(run, scheme.generator)
     bank, samples = run.bank(), np.concatenate(run.samples)
     movement = data.sets.movement(run.data.observed.rates, bank.rates)
-    noise = float(np.sqrt(np.mean(movement**2, axis=0)).max()), float(bank.accuracy.std(axis=0).max())
+    # Of each model that of the block, such as an attribute, whose gap is its fairness.
+    worst = data.sets.block_fairness(run.data.observed.rates)[0].argmin(axis=0)
+    errors_of_fairness = np.take_along_axis(np.sqrt(np.mean(movement**2, axis=0)), worst[None], axis=0)
+    noise = float(errors_of_fairness.max()), float(bank.accuracy.std(axis=0).max())
     return Resampled(estimate, sum(centres) / len(centres), samples, centres, errors, kinks, *noise)
 
 
@@ -451,10 +454,10 @@ def area_interval(data: Sample, area: Area, scheme: Scheme, result: Resampled) -
 
 
 class Deviations:
-    """Deviations of every model's fairness and accuracy in every replicate."""
+    """Deviations of every model's fairness, block by block, and accuracy in every replicate."""
 
     def __init__(self, data: Sample, scheme: Scheme) -> None:
-        self.fairness, self.accuracy = data.points.fairness, data.points.accuracy
+        self.fairness, self.accuracy = data.sets.block_fairness(data.observed.rates)[0], data.points.accuracy
         gaps, misses = [], []
         for block in replicates(
             data, scheme.n_resamples, method=scheme.method, stratify=scheme.stratify, generator=scheme.generator
@@ -473,7 +476,7 @@ class Deviations:
     def band(self, confidence: float, interpolate: bool, family: IntArray | None = None) -> tuple[TAFCurve, TAFCurve]:
         """Return the lower and the upper curve of all models or of a family."""
         error = 1.0 - confidence
-        all_models = np.arange(len(self.fairness)) if family is None else family
+        all_models = np.arange(len(self.accuracy)) if family is None else family
         first = self.quantile(all_models, 1.0 - _FIRST_STEP_SHARE * error)
         floor = self._moved(all_models, -first, interpolate)
         top_f, top_a = self._points(all_models, first)
@@ -484,14 +487,14 @@ class Deviations:
     def quantile(self, models: Any, level: float) -> float:
         """Return the quantile of the largest studentised deviation over some models."""
         # A model that never moves, such as the constant one in fairness, has no deviation to divide.
-        scale_f = np.where(self.fairness_error > 0, self.fairness_error, np.inf)[models]
+        scale_f = np.where(self.fairness_error > 0, self.fairness_error, np.inf)[:, models]
         scale_a = np.where(self.accuracy_error > 0, self.accuracy_error, np.inf)[models]
-        worst_f = (self.gap[:, models] / scale_f).max(axis=1)
+        worst_f = (self.gap[:, :, models] / scale_f).max(axis=(1, 2))
         worst_a = (self.miss[:, models] / scale_a).max(axis=1)
         return float(np.quantile(np.maximum(worst_f, worst_a), level, method="higher"))
 
     def _points(self, models: Any, d: float) -> tuple[FloatArray, FloatArray]:
-        f = np.clip(self.fairness + d * self.fairness_error, 0.0, 1.0)
+        f = np.clip(self.fairness + d * self.fairness_error, 0.0, 1.0).min(axis=0)
         a = np.clip(self.accuracy + d * self.accuracy_error, 0.0, 1.0)
         return f[models], a[models]
 
