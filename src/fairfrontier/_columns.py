@@ -168,13 +168,37 @@ def same_order(**inputs: Any) -> None:
     for parameter, value in inputs.items():
         parts = value.values() if isinstance(value, Mapping) and not issparse(value) else (value,)
         for part in parts:
-            index = getattr(part, "index", None) if is_series(part) or is_frame(part) else None
+            # Groups that are only probable keep the index of the table that they came from.
+            name = "index" if is_series(part) or is_frame(part) else "row_index"
+            index = getattr(part, name, None)
             if index is None or not hasattr(index, "equals"):
                 continue
             if seen is None:
                 seen = parameter, index
             elif index is not seen[1] and len(index) == len(seen[1]) and not index.equals(seen[1]):
                 _refuse_permutation(seen, (parameter, index))
+
+
+def same_table(first: Any, second: Any) -> bool:
+    """Tell whether two tables of any kind hold the same values in the same places.
+
+    Examples
+    --------
+    >>> table = np.array([[1.0, np.nan], [3.0, 4.0]])
+    >>> same_table(table, table.copy()), same_table(table, table[::-1])
+    (True, False)
+    """
+    if first is second:
+        return True
+    if issparse(first) or issparse(second):
+        alike = issparse(first) and issparse(second) and first.shape == second.shape
+        return bool(alike and (first != second).nnz == 0)
+    parts = [frame_columns(one, parameter="X")[0] if is_frame(one) else [np.asarray(one)] for one in (first, second)]
+    if len(parts[0]) != len(parts[1]):
+        return False
+    return all(
+        a.shape == b.shape and bool(np.all((a == b) | ((a != a) & (b != b)))) for a, b in zip(*parts, strict=True)
+    )
 
 
 def _refuse_permutation(first: tuple[str, Any], second: tuple[str, Any]) -> None:

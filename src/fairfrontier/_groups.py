@@ -51,7 +51,8 @@ class ProbableGroups:
     Given the group, the weighted rates are M times the true ones, with M = E[p pᵀ] / E[p] (each row of the matrix
     divided by the share of its group), for probabilities that are calibrated; the degrees are those of M⁻¹ times the
     weighted rates. They sum to 1 in each row and may be negative. The less the probabilities tell, the more is M⁻¹ a
-    magnifier of noise, and a rate may leave [0, 1].
+    magnifier of noise, and a rate may leave [0, 1]. M is that of all rows: rates among the rows of one label are
+    restored as far as the probabilities are calibrated and spread alike there.
 
     Examples
     --------
@@ -70,6 +71,7 @@ class ProbableGroups:
         name: str = "group",
         independent_given: str | None = None,
     ) -> None:
+        self.row_index = getattr(probabilities, "index", None) if is_frame(probabilities) else None
         if is_frame(probabilities):
             columns, names = frame_columns(probabilities, parameter="probabilities")
             matrix = np.column_stack(columns)
@@ -141,7 +143,9 @@ class ProbableGroups:
         return cls(columns, groups=("above the mean", "below the mean", NOT_COMPARED), name=name)
 
     @classmethod
-    def from_labels(cls, values: Any, *, missing: str = "group", name: str = "group") -> "ProbableGroups":
+    def from_labels(
+        cls, values: Any, *, missing: str = "group", name: str = "group", sample_weight: Any = None
+    ) -> "ProbableGroups":
         """Return groups of which some are missing, under a stated policy.
 
         Parameters
@@ -153,6 +157,8 @@ class ProbableGroups:
             "share": they count in each group by its share among the known rows, as if missing by chance.
         name : str
             Name of the attribute.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, for the shares.
 
         Examples
         --------
@@ -168,7 +174,8 @@ class ProbableGroups:
         validate.check_groups(known, name)
         hard = np.stack([codes == i for i in np.flatnonzero(~gone)], axis=1).astype(np.float64)
         if missing == "share":
-            hard[absent] = hard[~absent].mean(axis=0)
+            weight = validate.sample_weights(sample_weight, len(hard))
+            hard[absent] = np.average(hard[~absent], axis=0, weights=None if weight is None else weight[~absent])
             return cls(hard, groups=known, name=name)
         extra = "missing" if missing == "group" else NOT_COMPARED
         if not absent.any():
@@ -188,12 +195,12 @@ class ProbableGroups:
         """Columns of the groups that are compared."""
         return np.array([i for i, group in enumerate(self.groups) if group != NOT_COMPARED], dtype=np.intp)
 
-    def degrees(self) -> FloatArray:
-        """Return the degree to which each row counts in each group, shape (n, g); rows sum to 1."""
+    def degrees(self, weight: FloatArray | None = None) -> FloatArray:
+        """Return the degree to which each row, of a weight (n,), counts in each group, shape (n, g); rows sum to 1."""
         p: FloatArray = self.probabilities
         if self.independent_given != "group":
             return p
-        mixed, share = self._mixed_rates(), p.mean(axis=0)
+        mixed, share = self._mixed_rates(weight), np.average(p, axis=0, weights=weight)
         if np.linalg.cond(mixed) > _NO_INFORMATION:
             raise GroupError(
                 f"probabilities of {self.name!r} tell too little of the groups to assume independent_given='group'; "
@@ -201,11 +208,12 @@ class ProbableGroups:
             )
         return np.asarray(p / share @ np.linalg.inv(mixed).T * share)
 
-    def _mixed_rates(self) -> FloatArray:
+    def _mixed_rates(self, weight: FloatArray | None) -> FloatArray:
         """Return M (g, g), by which the weighted rates are mixtures of the true ones, given the group."""
         p: FloatArray = self.probabilities
-        share = np.maximum(p.mean(axis=0), np.finfo(np.float64).tiny)
-        return np.asarray(p.T @ p / len(p) / share[:, None])
+        of_row = np.ones(len(p)) if weight is None else weight
+        share = np.maximum(of_row @ p, np.finfo(np.float64).tiny)
+        return np.asarray((p.T * of_row) @ p / share[:, None])
 
     @property
     def is_partition(self) -> bool:
@@ -215,13 +223,15 @@ class ProbableGroups:
     def assuming(self, independent_given: str) -> "ProbableGroups":
         """Return the same probabilities under an assumption."""
         names: dict[str, Any] = {"groups": self.groups, "name": self.name}
-        return ProbableGroups(self.probabilities, independent_given=independent_given, **names)
+        result = ProbableGroups(self.probabilities, independent_given=independent_given, **names)
+        result.row_index = self.row_index
+        return result
 
-    def for_stack(self) -> "ProbableGroups":
+    def for_stack(self, weight: FloatArray | None) -> "ProbableGroups":
         """Return the groups as a stack takes them: where nothing was assumed, differences are not understated."""
         if self.independent_given is not None or not self.is_partition:
             return self
-        if np.linalg.cond(self._mixed_rates()) > _NO_INFORMATION:
+        if np.linalg.cond(self._mixed_rates(weight)) > _NO_INFORMATION:
             return self
         return self.assuming("group")
 
@@ -230,8 +240,8 @@ class ProbableGroups:
         best = self.compared[self.probabilities[:, self.compared].argmax(axis=1)]
         return np.asarray(np.array(self.groups, dtype=object)[best].astype(str))
 
-    def spread(self) -> tuple[IntArray, NDArray[Any], FloatArray]:
+    def spread(self, weight: FloatArray | None = None) -> tuple[IntArray, NDArray[Any], FloatArray]:
         """Return each row once per group that it may be in: the row, the group and the degree, shape (q,) each."""
-        degrees = self.degrees()
+        degrees = self.degrees(weight)
         row, group = np.nonzero(degrees)
         return row, np.array(self.groups, dtype=object)[group].astype(str), degrees[row, group]

@@ -116,6 +116,7 @@ class Rows:
             What the caller calls `y`.
         """
         if isinstance(sensitive_features, ProbableGroups):
+            validate.same_order(**{target: y, "y_preds": scores, "sensitive_features": sensitive_features})
             options = {"fold": fold, "names": names, "first_row": first_row, "whole": whole, "target": target}
             plain = cls.validated(y, scores, None, sample_weight=sample_weight, needs_attributes=False, **options)
             return plain.spread(sensitive_features)
@@ -169,7 +170,7 @@ class Rows:
     def spread(self, groups: ProbableGroups) -> "Rows":
         """Return each row once per group that it may be in, weighted by the probability; it keeps its number."""
         validate.same_length(len(self), sensitive_features=len(groups))
-        index, group, share = groups.spread()
+        index, group, share = groups.spread(self.weight)
         several = replace(self.take(index), sensitive={groups.name: group}, _cells={})
         return replace(several, weight=share if several.weight is None else several.weight * share)
 

@@ -121,8 +121,9 @@ def _apply_search(model: SearchModel, file: Path, out: Path, keep: tuple[str, ..
     model.check_columns(list(table.types), allowed=keep)
     total = 0
     with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:
-        for position, batch in enumerate(read_batches(table, chunk_rows=chunk_rows or _RAW_ROWS, text=keep)):
-            scores = model.scores(batch.select(model.columns))
+        text = tuple({*keep, *model.categories})
+        for position, batch in enumerate(read_batches(table, chunk_rows=chunk_rows or _RAW_ROWS, text=text)):
+            scores = model.scores(batch.select(model.columns), first_row=total + 1)  # a file's rows count from 1
             decided = model.classes_[(scores > model.threshold).astype(np.intp)]
             columns: list[Any] = [batch.column(name).to_pylist() for name in keep]
             lines = to_csv([*keep, "score", "decision"], zip(*columns, np.clip(scores, 0.0, 1.0), decided, strict=True))
@@ -144,12 +145,16 @@ def _scored(chunks: StreamedChunks, model: Any, keep: tuple[str, ...]) -> Iterat
     header = [*keep, "score"] + ([] if classes is None else ["decision"])
     for position, rows in enumerate(chunks):
         finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
-        scores: FloatArray = model._scores_of(rows.scores.astype(np.float64))
+        H = rows.scores.astype(np.float64)
+        scores: FloatArray = model._scores_of(H)
         columns: list[Any] = [rows.sensitive[name] for name in keep]
         selected: NDArray[Any] = scores
-        columns.append(scores if classes is None else np.clip(scores, 0.0, 1.0))
-        if classes is not None:
-            selected = scores > model.threshold
+        if classes is None:
+            columns.append(scores)
+        else:
+            # Of a model that randomises the score is the probability of the decision that is drawn.
+            columns.append(np.clip(scores, 0.0, 1.0) if model.mixture_ is None else model._accepted(H))
+            selected = model._drawn(H)
             columns.append(np.asarray(classes, dtype=object)[selected.astype(np.intp)])
         lines = to_csv(header, zip(*columns, strict=True))
         of_groups = {name: values for name, values in rows.sensitive.items() if name in known}

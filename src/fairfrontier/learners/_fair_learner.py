@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from fairfrontier._validation import Attribute, attributes, number, one_of
+from fairfrontier._validation import Attribute, attributes, number, one_of, same_order
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.learners._family import Matrix, repeated
 from fairfrontier.learners._inputs import features, features_and_labels
@@ -218,6 +218,7 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
 
     def _problem(self, X: Any, y: Any, sensitive_features: Any) -> FairProblem:
         labels = named_measure(self.fairness).conditions
+        same_order(X=X, y=y, sensitive_features=sensitive_features)
         X, y, classes = features_and_labels(self, X, y, dtype=self.dtype)
         self.classes_ = classes
         groups = attributes(sensitive_features, len(X))

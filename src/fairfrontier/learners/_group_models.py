@@ -17,7 +17,7 @@ from fairfrontier._attribute_models import (
     group_targets,
 )
 from fairfrontier._groups import GROUP
-from fairfrontier._validation import attributes, column, one_of, same_length
+from fairfrontier._validation import attributes, column, one_of, same_length, same_order
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import Matrix
 from fairfrontier.learners._inputs import as_rows, seed_sequence
@@ -115,6 +115,7 @@ def fit_group_models(
     True
     """
     one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode")
+    same_order(X=X, y=y, sensitive_features=sensitive_features)
     rows = as_rows(X)
     given = attributes(sensitive_features, number_of_rows(rows))
     if sensitive_mode == "intersectional" and len(given) > 1:

@@ -210,6 +210,7 @@ def achievable_frontier(
     validate.one_of(track, TRACKS, parameter="track")
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     levels = checked_levels(grid, n_points)
+    validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
     if probabilities is None:

@@ -154,6 +154,7 @@ def frontier_gap(
     cut = checked_threshold(threshold)
     if cut is None:
         raise InvalidInputError("threshold must be a number in [0, 1]; got None: scores are compared with it")
+    validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight, y_preds=y_preds)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     scores = _checked_scores(y_preds, y, task)
     generator = np.random.default_rng(random_state)

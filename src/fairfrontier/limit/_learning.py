@@ -199,6 +199,7 @@ def learning_frontier(
     advice = ": two subsamples of a size tell how much chance there is in one"
     repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=2, advice=advice)
     cv = validate.whole_number(cv, parameter="cv", low=2)
+    validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
     sizes = _sizes(rows, len(task), cv)

@@ -6,9 +6,19 @@ from typing import Any
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
-from fairfrontier._columns import numeric
+from fairfrontier._columns import same_order
 from fairfrontier._rows import Rows
-from fairfrontier._validation import Attribute, FloatArray, attributes, number, predictions, same_length, sample_weights
+from fairfrontier._validation import (
+    Attribute,
+    FloatArray,
+    Predictions,
+    attributes,
+    check_finite,
+    number,
+    predictions,
+    same_length,
+    sample_weights,
+)
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
 
@@ -40,7 +50,8 @@ def top_share(y_preds: Any, selection_rate: float, *, sample_weight: Any = None)
     >>> top_share({"a": [0.1, 0.9, 0.5, 0.5]}, 0.5)["a"]
     array([0. , 1. , 0.5, 0.5])
     """
-    given = predictions(y_preds)
+    same_order(y_preds=y_preds, sample_weight=sample_weight)
+    given = _finite_predictions(y_preds)
     rate = number(selection_rate, parameter="selection_rate", low=0.0, high=1.0)
     n_rows = len(given.matrix)
     weight = sample_weights(sample_weight, n_rows)
@@ -48,8 +59,6 @@ def top_share(y_preds: Any, selection_rate: float, *, sample_weight: Any = None)
     room = rate * weight.sum()
     result = {}
     for name, scores in zip(given.names, given.matrix.T, strict=True):
-        if not np.isfinite(scores).all():
-            raise InvalidInputError(f"y_preds[{name!r}] must be finite; got NaN or an infinite score: drop these rows")
         _, place = np.unique(-scores, return_inverse=True)
         of_score = np.bincount(np.ravel(place), weight)
         before = np.cumsum(of_score) - of_score
@@ -89,13 +98,18 @@ def standardized_mean_difference(
     >>> round(found["a"]["m"], 3)
     1.789
     """
-    given = predictions(y_preds)
+    same_order(y_preds=y_preds, sensitive_features=sensitive_features, sample_weight=sample_weight)
+    given = _finite_predictions(y_preds)
     attribute, weight = _one_attribute(sensitive_features, len(given.matrix), sample_weight)
     first = _reference(attribute, reference, weight)
     totals = np.bincount(attribute.codes, weight)
+    if totals.min() <= 0:
+        raise GroupError(
+            f"sample_weight must leave no group empty; {attribute.values[int(totals.argmin())]!r} of "
+            f"{attribute.name!r} has no weight: leave its rows out"
+        )
     result = {}
-    for name, column in zip(given.names, given.matrix.T, strict=True):
-        scores = numeric(column, parameter=f"y_preds[{name!r}]").astype(np.float64)
+    for name, scores in zip(given.names, given.matrix.T.astype(np.float64), strict=True):
         means = np.bincount(attribute.codes, weight * scores) / totals
         spread = np.sqrt(np.average((scores - np.average(scores, weights=weight)) ** 2, weights=weight))
         apart = (means - means[first]) / spread if spread > 0 else np.zeros_like(means)
@@ -174,7 +188,8 @@ def mantel_haenszel(
     >>> round(found["a"]["f"].odds_ratio, 3), found["a"]["f"].n_strata
     (1.0, 2)
     """
-    given = predictions(y_preds)
+    same_order(y_preds=y_preds, sensitive_features=sensitive_features, control_features=control_features)
+    given = _finite_predictions(y_preds)
     n_rows = len(given.matrix)
     attribute, _ = _one_attribute(sensitive_features, n_rows, None)
     level = number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
@@ -223,6 +238,12 @@ def _pooled(a: FloatArray, n1: FloatArray, c: FloatArray, n0: FloatArray, level:
             float(chdtrc(1, test)),
             int(both.sum()),
         )
+
+
+def _finite_predictions(y_preds: Any) -> Predictions:
+    given = predictions(y_preds)
+    check_finite(given.matrix, given.names)
+    return given
 
 
 def _one_attribute(sensitive_features: Any, n_rows: int, sample_weight: Any) -> tuple[Attribute, FloatArray]:

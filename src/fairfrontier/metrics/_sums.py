@@ -70,12 +70,15 @@ class KeyedSums:
         Sums over the rows of each cell, in the order of `keys`.
     rows : ndarray of shape (c,)
         The number of rows of each cell.
+    square : ndarray of shape (c,)
+        The sum of the squares of the weights of each cell.
     """
 
     keys: tuple[Key, ...]
     attributes: tuple[str, ...]
     sums: CellSums
     rows: IntArray
+    square: FloatArray
 
     def __add__(self, other: "KeyedSums") -> "KeyedSums":
         """Return the sums of both parts together."""
@@ -85,10 +88,12 @@ class KeyedSums:
         if len(keys) > MOST_CELLS:
             raise too_many_cells(len(keys))
         position = {key: i for i, key in enumerate(keys)}
-        rows = np.zeros(len(keys), dtype=np.intp)
+        rows, square = np.zeros(len(keys), dtype=np.intp), np.zeros(len(keys))
         for part in (self, other):
-            rows[[position[key] for key in part.keys]] += part.rows
-        return KeyedSums(keys, self.attributes, _added(self, other, position), rows)
+            index = [position[key] for key in part.keys]
+            rows[index] += part.rows
+            square[index] += part.square
+        return KeyedSums(keys, self.attributes, _added(self, other, position), rows, square)
 
     def _reordered(self, attributes: tuple[str, ...]) -> "KeyedSums":
         """Return the same sums with the attributes in another order."""
@@ -97,7 +102,7 @@ class KeyedSums:
                 f"every chunk must have the same sensitive_features; got {list(attributes)} and {list(self.attributes)}"
             )
         order = [0, *(1 + self.attributes.index(name) for name in attributes)]
-        return KeyedSums(tuple(tuple(key[i] for i in order) for key in self.keys), attributes, self.sums, self.rows)
+        return replace(self, keys=tuple(tuple(key[i] for i in order) for key in self.keys), attributes=attributes)
 
     def in_order(self, keys: Sequence[Key]) -> CellSums:
         """Return the sums over the cells `keys`, which may be more than these."""
@@ -157,13 +162,14 @@ def keyed_sums(
     cells = rows.cells(labelled=labelled)
     matrix = rows.scores if scores is None else scores
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
+    square = counts if rows.weight is None else np.bincount(cells.codes, rows.weight**2, minlength=cells.n_cells)
     if rows.weight is not None and not rows.weight.any():  # a mean over no weight is undefined, a sum is zero
         k = matrix.shape[1]
-        nothing = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), None if y is None else np.zeros(k))
-        return KeyedSums(cells.keys, cells.attributes, nothing, counts)
-    names = rows.names if scores is None else ()
-    sums = cell_sums(matrix, cells, threshold=threshold, weight=rows.weight, y=y, names=names, row=rows.row)
-    return KeyedSums(cells.keys, cells.attributes, sums, counts)
+        sums = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), None if y is None else np.zeros(k))
+    else:
+        names = rows.names if scores is None else ()
+        sums = cell_sums(matrix, cells, threshold=threshold, weight=rows.weight, y=y, names=names, row=rows.row)
+    return KeyedSums(cells.keys, cells.attributes, sums, counts, square.astype(np.float64))
 
 
 def cell_sums(
@@ -432,6 +438,8 @@ class Sums:
         The measure on these cells.
     rows : ndarray of shape (c,)
         The number of rows of each cell.
+    square : ndarray of shape (c,)
+        The sum of the squares of the weights of each cell.
     measure : AccuracyMeasure
         The accuracy measure that the sums are for.
     """
@@ -439,6 +447,7 @@ class Sums:
     sums: CellSums
     contrasts: Contrasts
     rows: NDArray[np.intp]
+    square: FloatArray
     measure: AccuracyMeasure
 
     @property
@@ -501,7 +510,7 @@ def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float
         )
     keyed = chunks.sum(SumRows(measure, threshold))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)
-    return Sums(finished(keyed.sums, contrasts, measure), contrasts, keyed.rows, measure)
+    return Sums(finished(keyed.sums, contrasts, measure), contrasts, keyed.rows, keyed.square, measure)
 
 
 def masks_of_chunks(fairness: Any, chunks: Any) -> Any:

@@ -315,6 +315,11 @@ class StackRows:
         """Return the moments of all rows."""
         return StackStatistics.total(self.moments.parts)
 
+    def group_sizes(self) -> dict[str, int]:
+        """Return the number of rows of each row set, of weighted rows the effective one."""
+        sizes = np.maximum(np.rint(self.statistics().set_rows), 1.0).astype(int).tolist()
+        return dict(zip(self.contrasts.sets.names, sizes, strict=True))
+
     def splits(self) -> Iterator[tuple[StackStatistics, StackStatistics]]:
         """Yield the moments of the rows outside and inside each fold, by the columns that were fitted without it."""
         parts = self.moments.parts
@@ -362,7 +367,7 @@ class StackRows:
         return self._points_of_sums(keyed.in_order(self.contrasts.keys))
 
     def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:
-        """Return the share of each row set that stacks, and the constant model, decide otherwise than the first stack.
+        """Return the rows of each row set that stacks, and the constant model, decide otherwise than the first stack.
 
         Parameters
         ----------
@@ -377,16 +382,18 @@ class StackRows:
         if self.threshold is None:
             return None
         keyed = self._chunks.sum(_SumChanges(weights.T, intercept, self.threshold, self._constant_decision()))
-        sums = keyed.in_order(self.contrasts.keys)
-        return self.contrasts.rates(sums.outcome, sums.weight)
+        return self._counts(keyed)
 
     def changed_decisions(self, rows: Rows, scores: FloatArray) -> FloatArray | None:
         """Return the same for scores (n, p) of all rows in memory."""
         if self.threshold is None:
             return None
         changed = _changes(scores, self.threshold, self._constant_decision())
-        sums = keyed_sums(rows, labelled=True, threshold=None, scores=changed).in_order(self.contrasts.keys)
-        return self.contrasts.rates(sums.outcome, sums.weight)
+        return self._counts(keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed))
+
+    def _counts(self, keyed: KeyedSums) -> FloatArray:
+        """Return the sums (p, s) over row sets."""
+        return np.asarray((self.contrasts.membership @ keyed.in_order(self.contrasts.keys).outcome).T)
 
     def _constant_decision(self) -> bool:
         weight = self.moments.keyed.in_order(self.contrasts.keys).weight
@@ -410,7 +417,8 @@ class StackRows:
     def _points_of_sums(self, sums: CellSums) -> TradeoffPoints:
         measure = ACCURACY_MEASURES["r2" if self.regression else "accuracy"]
         names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
-        points = points_from_sums(Sums(sums, self.contrasts, self.moments.keyed.rows, measure), names)
+        keyed = self.moments.keyed
+        points = points_from_sums(Sums(sums, self.contrasts, keyed.rows, keyed.square, measure), names)
         # Choices compare them, with the constant model's for example: equals must be equal whatever the order of the
         # sums, and the scale of the weights, behind them.
         rates, accuracy = points.rates.round(_DIGITS), points.accuracy.round(_DIGITS)
@@ -516,7 +524,14 @@ class _SumChanges:
 
     def __call__(self, rows: Rows) -> KeyedSums:
         changed = _changes(rows.scores @ self.weights + self.constants, self.threshold, self.constant)
-        return keyed_sums(rows, labelled=True, threshold=None, scores=changed)
+        return keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed)
+
+
+def _counted(rows: Rows) -> Rows:
+    """Return rows that count once each, where they have weight; those of groups that are only probable by degrees."""
+    if rows.weight is None or len(np.unique(rows.row)) < len(rows):
+        return rows
+    return replace(rows, weight=(rows.weight > 0).astype(np.float64))
 
 
 def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray:

@@ -122,8 +122,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     names_ : tuple of str
         Names of the base models, the columns of `weights_`: an expanded forest has one for each tree.
     group_sizes_ : dict of str to int
-        Training rows in each row set of the measure; of groups that are only probable, how many certain rows would tell
-        as much.
+        Training rows in each row set of the measure; of weighted rows, and of groups that are only probable, how many
+        rows of equal weight that are certain would tell as much.
 
     Notes
     -----
@@ -190,12 +190,22 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         Of a model that randomises: the exact probability with which it decides for the second class.
         """
         if self.mixture_ is not None:
-            positive = self.mixture_.accepted(
-                self._matrix(X, sensitive_features), LOSSES[self._loss_name].threshold(self.threshold)
-            )
+            positive = self._accepted(self._matrix(X, sensitive_features))
         else:
             positive = np.clip(self._scores(X, sensitive_features), 0.0, 1.0)
         return np.stack([1.0 - positive, positive], axis=1)
+
+    def _accepted(self, H: NDArray[Any]) -> FloatArray:
+        """Return the probability with which it decides for the second class: 0 or 1 unless it randomises."""
+        if self.mixture_ is None:
+            return self._drawn(H).astype(np.float64)
+        return self.mixture_.accepted(H, LOSSES[self._loss_name].threshold(self.threshold))
+
+    def _drawn(self, H: NDArray[Any], ids: Any = None) -> NDArray[np.bool_]:
+        """Return the decisions on rows of base predictions, those of a model that randomises by ids."""
+        if self.mixture_ is None:
+            return np.asarray(self._scores_of(H) > self.threshold)
+        return self.mixture_.decide(H, LOSSES[self._loss_name].threshold(self.threshold), ids)
 
     def predict(self, X: Any, *, sensitive_features: Any = None, ids: Any = None) -> NDArray[Any]:
         """Return the predicted classes, shape (n,).
@@ -211,8 +221,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
             same base predictions have the same draw.
         """
         if self.mixture_ is not None:
-            H = self._matrix(X, sensitive_features)
-            drawn = self.mixture_.decide(H, LOSSES[self._loss_name].threshold(self.threshold), ids)
+            drawn = self._drawn(self._matrix(X, sensitive_features), ids)
             return np.asarray(self.classes_[drawn.astype(np.intp)])
         positive = self.decision_function(X, sensitive_features=sensitive_features) > 0
         return np.asarray(self.classes_[positive.astype(np.intp)])

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
-from fairfrontier._columns import library_of
+from fairfrontier._columns import library_of, same_table
 from fairfrontier._groups import ProbableGroups
 from fairfrontier._notebook import stack_html
 from fairfrontier._rows import Rows
@@ -199,9 +199,12 @@ class BaseFairStacks(BaseEstimator):
         given.check_parameters(self)
         self._library = library_of(X, sensitive_features, y)
         # Base models and folds take the most probable group of a row, the stack its probabilities.
-        probable = given.probable_groups(sensitive_features, self._loss_name, self.loss)
-        certain = sensitive_features if probable is None else {probable.name: probable.likely()}
+        groups, certain = sensitive_features, sensitive_features
+        if isinstance(groups, ProbableGroups):
+            validate.same_order(X=X, y=y, sensitive_features=groups)
+            certain = {groups.name: groups.likely()}
         rows = given.fit_rows(self, X, y, certain, sample_weight)
+        probable = given.probable_groups(groups, self._loss_name, self.loss, rows.weight)
         attributes = rows.sensitive
         if self.attribute_aware or not isinstance(self.fairness, str):
             self._groups_ = given.groups_of(rows)
@@ -215,10 +218,11 @@ class BaseFairStacks(BaseEstimator):
         if isinstance(self.alpha, str) and folds is None:
             folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
         rows = replace(rows, scores=H, names=self._column_names(), fold=folds)
+        sizes = None
         if probable is not None:
-            rows = rows.spread(probable)
-            self.group_sizes_ = given.effective_sizes(self, rows)
-        self._fit_path(whole(rows), rows, Folds() if isinstance(self.alpha, str) else None, own)
+            plain, rows = rows, rows.spread(probable)
+            sizes = given.effective_sizes(self, plain, rows)
+        self._fit_path(whole(rows), rows, Folds() if isinstance(self.alpha, str) else None, own, sizes)
         return self
 
     def fit_chunks(self, chunks: Chunks) -> Self:
@@ -265,11 +269,9 @@ class BaseFairStacks(BaseEstimator):
         return self
 
     def _describe(self, keyed: KeyedSums) -> Contrasts:
-        """Set what a fit tells about its rows (classes, groups and their sizes), and return their contrasts."""
+        """Set what a fit tells about its rows (classes and groups), and return their contrasts."""
         options: dict[str, Any] = {"sensitive_mode": self.sensitive_mode}
         contrasts = build_contrasts(self.fairness, keyed.keys, keyed.attributes, **options)
-        sizes = (contrasts.membership @ keyed.rows).tolist()
-        self.group_sizes_ = dict(zip(contrasts.sets.names, sizes, strict=True))
         if isinstance(self.fairness, str) and not self.attribute_aware:
             attributes = attributes_of(keyed.keys, keyed.attributes)
             self._groups_ = [(attribute.name, attribute.values) for attribute in attributes]
@@ -299,13 +301,26 @@ class BaseFairStacks(BaseEstimator):
             found = base.fitted_columns(self, models, X, rows)
         else:
             known = self.__dict__.pop("_known", None)
-            found, folds = base.fit_columns(self, models, X, rows, codes, contrasts, probable, known)
-            self._held_out = found, folds
+            if known is not None:
+                _check_same_rows(known, X, rows)
+            earlier = None if known is None else known[:2]
+            found, folds = base.fit_columns(self, models, X, rows, codes, contrasts, probable, earlier)
+            self._held_out = found, folds, X, rows
         self.estimators_, self.names_ = found.estimators, found.names
         return found.matrix, folds, found.own
 
-    def _fit_path(self, chunks: Chunks, rows: Rows | None, folds: Folds | None, own: FoldColumns | None = None) -> None:
-        """Fit the path to rows in chunks, which may be all in memory (`rows`), and go to the operating point."""
+    def _fit_path(
+        self,
+        chunks: Chunks,
+        rows: Rows | None,
+        folds: Folds | None,
+        own: FoldColumns | None = None,
+        sizes: dict[str, int] | None = None,
+    ) -> None:
+        """Fit the path to rows in chunks, which may be all in memory (`rows`), and go to the operating point.
+
+        `sizes` are those of the row sets where rows count by degrees.
+        """
         measure = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
         units = InUnits.of(chunks, len(self.names_), **measure) if self._regression else None
         if units is not None:
@@ -316,6 +331,7 @@ class BaseFairStacks(BaseEstimator):
         data = StackRows(chunks, folds=folds, own=own, **options, **measure)
         if rows is None:
             self._describe(data.moments.keyed)
+        self.group_sizes_ = sizes or data.group_sizes()
         fitted = fit_path(self, data, rows)
         fitted = fitted if units is None else units.undo(fitted)
         path = replace(fitted.path, names=self._column_names(), library=self._library)
@@ -580,3 +596,20 @@ class BaseFairStacks(BaseEstimator):
 
     def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:
         """Keep the two classes of a classifier, after a check that each has weight."""
+
+
+def _check_same_rows(known: tuple[Any, IntArray, Any, Rows], X: Any, rows: Rows) -> None:
+    """Raise unless rows are those of an earlier fit: predictions are kept for these, one by one."""
+    features, before = known[2:]
+    pairs = {"X": (features, X), "y": (before.y, rows.y)}
+    pairs |= {
+        f"sensitive_features[{name!r}]": (before.sensitive.get(name), one) for name, one in rows.sensitive.items()
+    }
+    if before.weight is not None or rows.weight is not None:
+        pairs |= {"sample_weight": (before.weight, rows.weight)}
+    for parameter, (first, second) in pairs.items():
+        if (first is None) != (second is None) or not same_table(first, second):
+            raise InvalidInputError(
+                f"{parameter} must be that of the fit, row by row; got other values or another order, and the "
+                "predictions of the models that are there belong to those rows: fit anew"
+            )

@@ -232,10 +232,11 @@ def fit_squared(
         own = data.evaluate(*full.stacks(targets))
         points = own if tuning is None else tuning.points
         sweep = Sweep(targets, points, None if tuning is None else own)
+    stacks = full.stacks(sweep.target)
     sweep = replace(
         sweep,
-        changed=data.decided_otherwise(*full.stacks(sweep.target)),
-        variance=variance,
+        n_changed=data.decided_otherwise(*stacks),
+        variance=None if variance is None else np.append(statistics.variance(stacks[0]), 0.0),
         signal=1.0 if tuning is None else tuning.signal,
     )
     path = _widen(factor.path(solution, targets), used, len(scale))
@@ -386,7 +387,8 @@ def fit_iterative(
     points, tuned = own if points is None else points, points is not None
     targets = path.target.reshape(n_points, -1)
     sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
-    sweep = replace(sweep, variance=target_variance(data.statistics(), data.threshold))
+    if data.threshold is None:
+        sweep = replace(sweep, variance=np.append(np.var(scores, axis=0), 0.0))
     return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
 
 

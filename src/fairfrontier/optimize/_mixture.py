@@ -262,6 +262,17 @@ class RandomizedMixture:
         for name, model in self.estimators:
             if model is not None and not hasattr(model, "predict"):
                 raise InvalidInputError(f"estimators must have predict, or be None; {name!r} is {model!r}")
+            if getattr(model, "mixture_", None) is not None:
+                raise InvalidInputError(
+                    f"estimators must decide without drawing; {name!r} is a stack that randomises itself: use it "
+                    "alone, or mix its stacks (at(target=...))"
+                )
+            own = model.threshold if hasattr(model, "path_") and hasattr(model, "threshold") else self.threshold
+            if own != self.threshold:
+                raise InvalidInputError(
+                    f"threshold must be that of the stacks; got {self.threshold:g}, and {name!r} decides at {own:g}: "
+                    f"pass threshold={own:g}"
+                )
             check_own_classes(model, self.classes_, name)
 
     @classmethod

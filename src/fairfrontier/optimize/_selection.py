@@ -1,8 +1,7 @@
 """Select an operating point: the most accurate that is fair enough, as far as it is known or as it can be promised."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -11,7 +10,7 @@ from scipy.special import ndtri
 from fairfrontier import _validation as validate
 from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import Rows
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets, build_contrasts, named_measure
 from fairfrontier.optimize._fitting import OperatingPoint, StackPath
@@ -226,6 +225,11 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
     if stack._regression:
         raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
     disjoint = isinstance(stack.fairness, str)
+    if calibration is None and not stack._fitted.cross_validated:
+        raise InvalidInputError(
+            f"confidence needs rows that the stack was not fitted to; with alpha={stack.alpha!r} there are none: give "
+            "calibration=(X, y, sensitive_features), or fit with alpha='cv'"
+        )
     if calibration is None:
         return Confidence(level, None, disjoint)
     X, y, sensitive = _calibration_parts(calibration, stack.fairness)
@@ -327,16 +331,17 @@ def _promised(
             [confidence.rows.positives(path, found)],
             "fixed sequence of exact tests on calibration rows",
         )
-    options = {"confidence": confidence.level, "disjoint": confidence.disjoint}
-    if randomize and asked:
-        mixed = int(np.isnan(found.place[:, 1]).sum())  # these come first
-        seen = [rates[: mixed + 1] for rates in rule.seen_rates(found)]
-        begin = {_first_likely(seen, size, rule.sets, limits, confidence.level): 1.0}
-    likely = partial(rule.likely, found, limits, confidence.level) if confidence.rows is None else None
-    passed = promise(counts, size, rule.sets, n_rows or _n_rows(rule.sets, size), limits, begin, options, likely)
-    best = int(passed.index[np.argmax(found.accuracy[passed.index])])
+    # Mixtures with the constant model come first.
+    mixed = int(np.isnan(found.place[:, 1]).sum()) if randomize and asked else None
+    tests = _Tests(rule, found, counts, size, begin, confidence, mixed)
     fields = {"procedure": procedure, "confidence": confidence.level, "n_calibration": n_rows}
-    return found.take(np.array([best])), fields | {"promised": passed.fairness}
+    if not asked:
+        return found, fields | {"promised": tests.lowest()}
+    passed = np.flatnonzero(tests.passed(limits))
+    if len(passed) == 0:
+        raise InfeasibleError(tests.advice(limits, n_rows or _n_rows(rule.sets, size)))
+    best = passed[np.argmax(found.accuracy[passed])]
+    return found.take(np.array([best])), fields | {"promised": limits.min_fairness}
 
 
 def _n_rows(sets: RowSets, size: FloatArray) -> int:
@@ -348,70 +353,82 @@ def _n_rows(sets: RowSets, size: FloatArray) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class _Passed:
-    """Candidates that passed (numbers), and the fairness that is promised of them; None: a quotient was asked for."""
+class _Tests:
+    """Tests that show of candidates that they are fair enough.
 
-    index: IntArray
-    fairness: float | None
-
-
-def promise(
-    counts: list[FloatArray],
-    size: FloatArray,
-    sets: RowSets,
-    n_rows: int,
-    limits: Limits,
-    begin: dict[int, float],
-    options: dict[str, Any],
-    likely: Callable[[IntArray], BoolArray] | None = None,
-) -> _Passed:
-    """Return the candidates that are shown to be fair enough by all `counts` (c, s).
-
-    Parameters
+    Attributes
     ----------
+    rule : SelectionRule
+        What is known of the path.
+    found : Candidates
+        The candidates, c of them.
     counts : list of ndarray of shape (c, s)
-        Positive decisions of the candidates.
+        Positive decisions of the candidates; all must show it.
     size : ndarray of shape (s,)
         Rows of each row set.
-    sets : RowSets
-        Which sets are compared.
-    n_rows : int
-        All rows.
-    limits : Limits
-        What is asked for.
     begin : dict of int to float
         The candidates with which a sequence of tests begins, and its share of the probability of an error.
-    options : dict
-        Confidence, and whether row sets are disjoint.
-    likely : callable, optional
-        From the numbers of candidates to what else must be true of them.
-
-    Raises
-    ------
-    InfeasibleError
-        If none is; it says what can be promised.
+    confidence : Confidence
+        With which they show it.
+    mixed : int or None
+        How many candidates, the first, are mixtures with the constant model, among which the tests find their own
+        beginning; None: they keep to `begin`.
     """
-    if limits.min_fairness is None and limits.min_ratio is None:
-        lowest = min(float(largest_promise(one, size, sets, **options)[0]) for one in counts)
-        return _Passed(np.array([0]), lowest)
-    asked: dict[str, Any] = {"min_fairness": limits.min_fairness, "min_ratio": limits.min_ratio}
-    passed = np.zeros(len(counts[0]), dtype=bool)
-    for start, share in begin.items():
-        level = options | {"confidence": 1.0 - share * (1.0 - options["confidence"])}
-        order = np.arange(start, len(passed))
-        shown = [promised_candidates(one, size, sets, order=order, **asked, **level).promised for one in counts]
-        passed |= np.logical_and.reduce(shown)
-    if likely is not None:
-        passed[passed] = likely(np.flatnonzero(passed))
-    if passed.any():
-        return _Passed(np.flatnonzero(passed), limits.min_fairness)
-    wanted = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
-    if limits.min_fairness is None:
-        raise InfeasibleError(f"{wanted} cannot be promised with {n_rows:,} rows: ask for less, or use more rows")
-    fairest = counts[-1][max(begin, key=lambda start: begin[start])]
-    confidence = options["confidence"]
-    advice = promise_advice(fairest, size, sets, n_rows, min_fairness=limits.min_fairness, confidence=confidence)
-    raise InfeasibleError(f"{wanted} cannot be promised: {advice}")
+
+    rule: SelectionRule
+    found: Candidates
+    counts: list[FloatArray]
+    size: FloatArray
+    begin: dict[int, float]
+    confidence: Confidence
+    mixed: int | None
+
+    def passed(self, limits: Limits) -> BoolArray:
+        """Tell which candidates (c,) are shown to be within the limits."""
+        level, sets, begin = self.confidence.level, self.rule.sets, self.begin
+        if self.mixed is not None:
+            seen = [rates[: self.mixed + 1] for rates in self.rule.seen_rates(self.found)]
+            begin = {_first_likely(seen, self.size, sets, limits, level): 1.0}
+        options: dict[str, Any] = {"min_fairness": limits.min_fairness, "min_ratio": limits.min_ratio}
+        options |= {"disjoint": self.confidence.disjoint}
+        result = np.zeros(len(self.found), dtype=bool)
+        for start, share in begin.items():
+            options |= {"confidence": 1.0 - share * (1.0 - level), "order": np.arange(start, len(result))}
+            shown = [promised_candidates(one, self.size, sets, **options).promised for one in self.counts]
+            result |= np.logical_and.reduce(shown)
+        if self.confidence.rows is None:
+            result[result] = self.rule.likely(self.found, limits, level, np.flatnonzero(result))
+        return result
+
+    def lowest(self) -> float:
+        """Return the largest fairness that can be promised of the first candidate."""
+        options: dict[str, Any] = {"confidence": self.confidence.level, "disjoint": self.confidence.disjoint}
+        return min(float(largest_promise(one, self.size, self.rule.sets, **options)[0]) for one in self.counts)
+
+    def advice(self, limits: Limits, n_rows: int) -> str:
+        """Return a sentence that says what can be promised instead of what was asked for."""
+        asked = {"min_fairness": limits.min_fairness, "min_ratio": limits.min_ratio}
+        said = " and ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
+        best = 0.0 if limits.min_fairness is None else self._largest(limits, "min_fairness")
+        level = self.confidence.level
+        if limits.min_fairness is None or (limits.min_ratio is not None and best == 0.0):
+            ratio = self._largest(replace(limits, min_fairness=None), "min_ratio")
+            return (
+                f"{said} cannot be promised: with {n_rows:,} rows the largest ratio that can be promised at "
+                f"{level * 100.0:.4g} % is {ratio:g}: ask for less, or use more rows"
+            )
+        fairest = self.counts[-1][max(self.begin, key=lambda start: self.begin[start])]
+        options = {"min_fairness": limits.min_fairness, "confidence": level, "best": best}
+        return f"{said} cannot be promised: {promise_advice(fairest, self.size, self.rule.sets, n_rows, **options)}"
+
+    def _largest(self, limits: Limits, name: str) -> float:
+        """Return the largest request, in thousandths, that some candidate is shown to meet; 0: none."""
+        low, high = 0, int(np.ceil(getattr(limits, name) * 1000.0))
+        while high - low > 1:
+            middle = (low + high) // 2
+            good = self.passed(replace(limits, **{name: middle / 1000.0})).any()
+            low, high = (middle, high) if good else (low, middle)
+        return low / 1000.0
 
 
 def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limits: Limits, confidence: float) -> int:

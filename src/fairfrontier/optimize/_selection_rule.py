@@ -264,12 +264,12 @@ class SelectionRule:
 
     def changed(self, chosen: Candidates) -> IntArray | None:
         """Return the rows of each row set that a candidate decides otherwise than the unconstrained stack, (s,)."""
-        changed = self.sweep.changed
+        changed = getattr(self.sweep, "n_changed", None)  # absent in a stack that an earlier version saved
         if changed is None:
             return None
         place = np.where(np.isnan(chosen.place[0]), len(changed) - 1.0, chosen.place[0])
         first, second = interpolate(place, changed)
-        moved = (chosen.share[0] * first + (1.0 - chosen.share[0]) * second) * self.size
+        moved = chosen.share[0] * first + (1.0 - chosen.share[0]) * second
         return np.asarray(np.rint(moved), dtype=np.intp)
 
     def jumps_at(self, place: float) -> bool:

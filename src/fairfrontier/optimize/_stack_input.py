@@ -22,6 +22,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
 from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._ridge_path import LARGEST, TAU_ADVICE
+from fairfrontier.optimize._statistics import RowWeights
 from fairfrontier.optimize._tuning import FREE
 from fairfrontier.quantify._fauc import as_weight
 
@@ -275,12 +276,12 @@ def fit_rows(stack: Any, X: Any, y: Any, sensitive_features: Any, sample_weight:
     return replace(rows, y=stack._fit_target(np.asarray(rows.y)))
 
 
-def probable_groups(sensitive_features: Any, loss: str, given: Any) -> ProbableGroups | None:
+def probable_groups(sensitive_features: Any, loss: str, given: Any, weight: FloatArray | None) -> ProbableGroups | None:
     """Return groups that are only probable as a stack with a loss, as `given`, takes them; None: they are certain."""
     if not isinstance(sensitive_features, ProbableGroups):
         return None
     if loss in ("squared", "log"):
-        return sensitive_features.for_stack()
+        return sensitive_features.for_stack(weight)
     if sensitive_features.independent_given == "group":
         raise InvalidInputError(
             f"loss={given!r} takes no degrees below 0, which independent_given='group' has: use "
@@ -297,11 +298,17 @@ def groups_of(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
     return [(attribute.name, attribute.values) for attribute in of_rows]
 
 
-def effective_sizes(stack: Any, rows: Rows) -> dict[str, int]:
-    """Return how many certain rows would tell as much about each row set as rows that count by degrees (Kish)."""
+def effective_sizes(stack: Any, plain: Rows, rows: Rows) -> dict[str, int]:
+    """Return how many certain rows would tell as much about each row set as `rows` that count by degrees (Kish).
+
+    `plain` are the same rows without degrees: a weight of 2 is a row that is there twice, a degree is not.
+    """
     codes, contrasts = _measured(stack, rows, stack.fairness)
-    weight = np.ones(len(rows)) if rows.weight is None else rows.weight
-    total, square = (contrasts.membership @ np.bincount(codes, w) for w in (weight, weight**2))
+    degree, known = np.asarray(rows.weight), RowWeights.of_rows(plain)
+    square = degree**2
+    if plain.weight is not None and known.are_counts:
+        square = square * known.of_one_row / np.where(degree == 0.0, 1.0, plain.weight[rows.row])
+    total, square = (contrasts.membership @ np.bincount(codes, one) for one in (degree, square))
     sizes = np.maximum(np.rint(total**2 / square), 1.0).astype(int)
     return dict(zip(contrasts.sets.names, sizes.tolist(), strict=True))
 

@@ -79,11 +79,15 @@ class RowWeights:
         >>> counts.of_one_row, other.of_one_row
         (1.0, 2.25)
         """
-        if self.distinct:
-            multiples = np.array(sorted(self.distinct)) / min(self.distinct)
-            if np.abs(multiples - multiples.round()).max() < _WHOLE:
-                return min(self.distinct)
-        return self.square / self.total
+        return min(self.distinct) if self.distinct and self.are_counts else self.square / self.total
+
+    @property
+    def are_counts(self) -> bool:
+        """Tell whether the weights are whole multiples of the smallest."""
+        if not self.distinct:
+            return False
+        multiples = np.array(sorted(self.distinct)) / min(self.distinct)
+        return bool(np.abs(multiples - multiples.round()).max() < _WHOLE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +108,8 @@ class StackStatistics:
         Hᵀy after centring.
     y_square : float
         yᵀy after centring.
-    set_weight : ndarray of shape (s,)
-        Total weight of each row set.
+    set_weight, set_square : ndarray of shape (s,)
+        Sums of the weights of each row set, and of their squares.
     set_h : ndarray of shape (s, k)
         Sum of each base model's predictions over each row set.
     sets : RowSets
@@ -121,6 +125,7 @@ class StackStatistics:
     cross: FloatArray
     y_square: float
     set_weight: FloatArray
+    set_square: FloatArray
     set_h: FloatArray
     sets: RowSets
     row_weights: RowWeights
@@ -132,8 +137,10 @@ class StackStatistics:
 
     @property
     def set_rows(self) -> FloatArray:
-        """Return the number of rows of each row set, shape (s,), counted like `n_rows`."""
-        return self.set_weight / self.row_weights.of_one_row
+        """Return the number of rows of each row set, shape (s,), with weights the effective one of its own rows."""
+        if self.row_weights.are_counts:
+            return self.set_weight / self.row_weights.of_one_row
+        return np.asarray(self.set_weight**2 / np.maximum(self.set_square, np.finfo(float).tiny))
 
     @classmethod
     def from_predictions(
@@ -237,6 +244,7 @@ class StackStatistics:
             cross=self.cross + other.cross + share * step_y * step_h,
             y_square=self.y_square + other.y_square + share * step_y**2,
             set_weight=self.set_weight + other.set_weight,
+            set_square=self.set_square + other.set_square,
             set_h=self.set_h + other.set_h,
             sets=self.sets,
             row_weights=self.row_weights + other.row_weights,
@@ -256,6 +264,10 @@ class StackStatistics:
                 )
         spread = np.sqrt(np.diag(self.gram) / self.weight)
         return differences((self.set_h / self.set_weight[:, None]).T, self.sets, spread)
+
+    def variance(self, weights: FloatArray) -> FloatArray:
+        """Return the variance of the scores of stacks with weights (p, k), shape (p,)."""
+        return np.asarray(np.einsum("pk,pk->p", weights @ self.gram, weights) / self.weight)
 
     def take(self, models: IntArray) -> "StackStatistics":
         """Return the statistics of some of the base models."""
@@ -351,7 +363,7 @@ class KeyedMoments:
                 cross += signed.T @ residual
                 y_square += float(of_target @ residual)
         _check_squares(H if rows.weight is None else H[rows.weight > 0], np.diag(gram), y_square)
-        none = np.zeros(0), np.zeros((0, n_models))
+        none = np.zeros(0), np.zeros(0), np.zeros((0, n_models))
         weights = RowWeights.of_rows(rows)
         return cls(StackStatistics(weight, mean_h, mean_y, gram, cross, y_square, *none, _NO_SETS, weights), keyed)
 
@@ -368,8 +380,14 @@ class KeyedMoments:
             raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
         sums = self.keyed.in_order(contrasts.keys)
         member = contrasts.membership.astype(np.float64)
+        position = {key: i for i, key in enumerate(contrasts.keys)}
+        square = member[:, [position[key] for key in self.keyed.keys]] @ self.keyed.square
         with_sets = replace(
-            self.moments, set_weight=member @ sums.weight, set_h=member @ sums.outcome, sets=contrasts.sets
+            self.moments,
+            set_weight=member @ sums.weight,
+            set_square=square,
+            set_h=member @ sums.outcome,
+            sets=contrasts.sets,
         )
         if contrasts.classes is None:
             return with_sets

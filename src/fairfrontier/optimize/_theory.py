@@ -209,13 +209,19 @@ def certify(
     Notes
     -----
     The rate of a group of n rows is within √(log(2s/δ) / 2n) of its expectation for all s row sets at once with
-    probability 1 − δ; the bias of a pair of sets is off by at most the sum of two such terms.
+    probability 1 − δ; the bias of a pair of sets is off by at most the sum of two such terms. Of a stack that
+    randomises, bias and accuracy are those over all its draws.
     """
     number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     _check_classifier(model)
     rows, codes, contrasts = evaluation_rows(model, X, y, sensitive_features)
+    if not contrasts.sets.compares_differences:
+        raise InvalidInputError(
+            f"model must have been fitted to a measure of differences; got fairness={model.fairness!r}: a ratio is "
+            "promised by select(min_fairness=..., confidence=..., calibration=...)"
+        )
     label = contrasts.label[codes]
-    decided = model._scores_of(rows.scores) > model.threshold
+    decided = model._accepted(rows.scores)
     sizes = np.bincount(codes, minlength=contrasts.n_cells).astype(np.float64)
     positives = np.bincount(codes, decided, minlength=contrasts.n_cells).astype(np.float64)
     rates = contrasts.rates(positives[:, None], sizes)[0]
@@ -224,7 +230,7 @@ def certify(
     slack = np.sqrt(np.log(2.0 * len(counts) / delta) / (2.0 * counts))
     first, second = contrasts.sets.pairs().T
     gaps = np.abs(rates[first] - rates[second])
-    accuracy = float(np.mean(decided == label))
+    accuracy = float(np.mean(np.where(label, decided, 1.0 - decided)))
     trained = sorted(model.group_sizes_.values())
     return Certificate(
         measured_bias=float(gaps.max()),

@@ -54,10 +54,10 @@ class Sweep:
         Out-of-fold points at each of them (those of the rows fitted to, without cross-validation), the constant last.
     refitted : TradeoffPoints or None
         Points of the stacks of all rows on those rows, the constant last.
-    changed : ndarray of shape (q + 1, s) or None
-        Share of each row set on which these decide otherwise than the first of them, the constant last.
-    variance : float or None
-        That of the target for regression; None: decisions.
+    n_changed : ndarray of shape (q + 1, s) or None
+        Rows of each row set on which these decide otherwise than the first of them, the constant last.
+    variance : ndarray of shape (q + 1,) or None
+        Those of the predictions of a regression; None: decisions.
     signal : float
         The share of the models' differences between row sets that rows not fitted to confirm; the rest is noise.
     """
@@ -65,8 +65,8 @@ class Sweep:
     target: FloatArray
     out_of_fold: TradeoffPoints
     refitted: TradeoffPoints | None = None
-    changed: FloatArray | None = None
-    variance: float | None = None
+    n_changed: FloatArray | None = None
+    variance: FloatArray | None = None
     signal: float = 1.0
 
 
@@ -190,7 +190,7 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
 
 
-def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | None) -> FloatArray:
+def standard_errors(points: TradeoffPoints, size: FloatArray, variance: Any) -> FloatArray:
     """Return the standard error of each rate, shape (k, s).
 
     Parameters
@@ -199,11 +199,11 @@ def standard_errors(points: TradeoffPoints, size: FloatArray, variance: float | 
         The rates.
     size : ndarray of shape (s,)
         Rows of each row set.
-    variance : float or None
-        That of the target for regression; None: rates are shares.
+    variance : float, ndarray of shape (p,) or None
+        That of the predictions of a regression, of all points or of each; None: rates are shares.
     """
     if variance is not None:
-        return np.broadcast_to(np.sqrt(variance / size), points.rates.shape)
+        return np.broadcast_to(np.sqrt(np.reshape(variance, (-1, 1)) / size), points.rates.shape)
     # A share of none or all is not known without error: two rows more, one of each kind.
     # Rates that were restored from probabilities of groups may lie outside [0, 1].
     rate = (np.clip(points.rates, 0.0, 1.0) * size + 1.0) / (size + 2.0)

@@ -248,7 +248,14 @@ def largest_promise(
 
 
 def promise_advice(
-    positives: ArrayLike, sizes: ArrayLike, sets: RowSets, n_rows: int, *, min_fairness: float, confidence: float
+    positives: ArrayLike,
+    sizes: ArrayLike,
+    sets: RowSets,
+    n_rows: int,
+    *,
+    min_fairness: float,
+    confidence: float,
+    best: float | None = None,
 ) -> str:
     """Return a sentence that says what can be promised with these rows, and how many rows the request would take.
 
@@ -262,9 +269,11 @@ def promise_advice(
         The number of calibration rows, of which `sizes` are parts.
     min_fairness : float
         What was asked for.
+    best : float, optional
+        The largest fairness that can be promised; None: that of this candidate alone.
     """
     row = np.atleast_2d(np.asarray(positives, dtype=np.float64))
-    best = float(largest_promise(row, sizes, sets, confidence=confidence)[0])
+    best = float(largest_promise(row, sizes, sets, confidence=confidence)[0]) if best is None else best
     size = np.asarray(sizes, dtype=np.float64)
     sure = f"{confidence * 100.0:.4g} %"
     said = f"with {n_rows:,} rows the largest fairness that can be promised at {sure} is {_floor(best)}"

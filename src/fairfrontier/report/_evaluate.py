@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._rows import Rows
+from fairfrontier._groups import NOT_COMPARED
 from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import InvalidInputError
@@ -19,7 +19,7 @@ from fairfrontier.identify._points import (
     points_from_sums,
 )
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums, sum_rows
+from fairfrontier.metrics._sums import Sums, sum_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,44 +170,26 @@ def evaluate_chunks(
     outcome = found.sums.outcome
     if include_constant:
         outcome = np.concatenate([outcome, found.sums.weight[:, None] * points.rates[-1, 0] * found.unit], axis=1)
-    groups = group_counts(chunks, found, outcome, min_group)
+    groups = group_counts(found, outcome, min_group)
     return Evaluation(points, groups, int(found.rows.sum()), found.unit)
 
 
-@dataclass(frozen=True)
-class _SquareWeights:
-    """The function from rows to the sums of their squared weights over cells."""
-
-    labelled: bool
-
-    def __call__(self, rows: Rows) -> KeyedSums:
-        weight = None if rows.weight is None else rows.weight**2
-        return keyed_sums(
-            replace(rows, scores=rows.scores[:, :0], weight=weight), labelled=self.labelled, threshold=None
-        )
-
-
-def group_counts(chunks: Chunks, found: Sums, outcome: FloatArray, min_group: int) -> tuple[GroupCounts, ...]:
+def group_counts(found: Sums, outcome: FloatArray, min_group: int) -> tuple[GroupCounts, ...]:
     """Return the counts of every attribute that is compared from the sums over cells (label × all attributes).
 
     An attribute inside whose values the others are compared is none of them.
 
     Parameters
     ----------
-    chunks : Chunks
-        The rows, for one more pass where they have weights.
     found : Sums
-        Their sums.
+        The sums.
     outcome : ndarray of shape (c, k)
         Selected rows of each cell, for every model.
     min_group : int
         Groups with fewer rows are not judged.
     """
-    keys, squares = found.contrasts.keys, found.sums.weight
-    if not np.array_equal(squares, found.rows):
-        squares = chunks.sum(_SquareWeights(labelled=keys[0][0] is not None)).in_order(keys).weight
     compared = [a for a in found.contrasts.attributes if a.name in found.contrasts.sets.attributes]
-    return tuple(_counts(attribute, found, outcome, squares, min_group) for attribute in compared)
+    return tuple(_counts(attribute, found, outcome, min_group) for attribute in compared)
 
 
 def check_reference(reference: Mapping[str, str], groups: Sequence[GroupCounts]) -> None:
@@ -230,21 +212,22 @@ def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
     return replace(sets, blocks=blocks)
 
 
-def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, squares: FloatArray, min_group: int) -> GroupCounts:
+def _counts(attribute: Attribute, found: Sums, outcome: FloatArray, min_group: int) -> GroupCounts:
     label, weight = found.contrasts.label, found.sums.weight
-    member = np.stack([attribute.codes == code for code in range(len(attribute.values))]).astype(np.float64)
+    compared = [code for code, value in enumerate(attribute.values) if value != NOT_COMPARED]
+    member = np.stack([attribute.codes == code for code in compared]).astype(np.float64)
     true_selected = (member[:, label] @ outcome[label]).T
     false_selected = (member[:, ~label] @ outcome[~label]).T
     if not label.any():  # regression, or no labels at all: all sums stand in the second
         true_selected, false_selected = false_selected, true_selected
     return GroupCounts(
         attribute.name,
-        tuple(str(value) for value in attribute.values),
+        tuple(str(attribute.values[code]) for code in compared),
         member @ weight,
         member[:, label] @ weight[label],
         true_selected,
         false_selected,
         np.asarray(member @ found.rows >= min_group),
         (member @ found.rows).astype(np.intp),
-        (member @ weight) / (member @ squares),
+        (member @ weight) / (member @ found.square),
     )

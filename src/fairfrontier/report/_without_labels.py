@@ -32,16 +32,14 @@ class _SumDecisions:
 
 
 def count_selected(
-    chunks: Chunks, keyed: KeyedSums, *, sensitive_mode: str = "separate", min_group: int = 0
+    keyed: KeyedSums, *, sensitive_mode: str = "separate", min_group: int = 0
 ) -> tuple[Any, tuple[GroupCounts, ...]]:
     """Count whom models select, group by group.
 
     Parameters
     ----------
-    chunks : Chunks
-        Groups, and decisions 0 and 1 in place of scores; labels are not needed.
     keyed : KeyedSums
-        Their sums.
+        Sums of decisions 0 and 1 over groups; labels are not needed.
     sensitive_mode, min_group
         As in `evaluate`.
 
@@ -54,8 +52,8 @@ def count_selected(
     sums = keyed.in_order(contrasts.keys)
     sets = judged_sets(contrasts.sets, contrasts.membership @ keyed.rows, min_group)
     fairness = np.clip(1.0 - sets.largest_gap(contrasts.rates(sums.outcome, sums.weight)), 0.0, 1.0)
-    found = Sums(sums, contrasts, keyed.rows, ACCURACY_MEASURES["accuracy"])
-    return fairness, group_counts(chunks, found, sums.outcome, min_group)
+    found = Sums(sums, contrasts, keyed.rows, keyed.square, ACCURACY_MEASURES["accuracy"])
+    return fairness, group_counts(found, sums.outcome, min_group)
 
 
 def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
@@ -70,7 +68,7 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
     """
     keyed = chunks.sum(_SumDecisions())
     mode, names = settings.sensitive_mode, list(chunks.names)
-    fairness, groups = count_selected(chunks, keyed, sensitive_mode=mode, min_group=settings.min_group)
+    fairness, groups = count_selected(keyed, sensitive_mode=mode, min_group=settings.min_group)
     check_reference(settings.reference, groups)
     summary: dict[str, Any] = {
         "generator": f"fairfrontier {__version__}",
@@ -91,7 +89,7 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
         "regression": False,
         "notes": list(settings.notes),
         "trail": None,
-        "n_rows": int(groups[0].count.sum()),
+        "n_rows": int(keyed.rows.sum()),
         "n_models": len(names),
         "models": {"names": names, "fairness": fairness.tolist()},
         "attributes": [attribute_summary(counts, _fairness(counts), len(names), settings) for counts in groups],
@@ -99,7 +97,7 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
     }
     summary["overview"] = overview(summary)
     summary["groups_csv"] = groups_csv(summary)
-    summary["ll144"] = ll144_rows(chunks, keyed) if settings.sample_weight is None else None
+    summary["ll144"] = ll144_rows(names, keyed) if settings.sample_weight is None else None
     return summary
 
 
@@ -111,17 +109,17 @@ def _fairness(counts: GroupCounts) -> list[float]:
     return fairness
 
 
-def ll144_rows(chunks: Chunks, keyed: KeyedSums) -> list[list[Any]]:
+def ll144_rows(names: Sequence[str], keyed: KeyedSums) -> list[list[Any]]:
     """Return the table that New York City's Local Law 144 asks for: no line of it says pass or fail.
 
     One line per model and category of each attribute, and of their combinations: applicants, selected (or scored above
     the median), the rate, and the impact ratio, which divides by the highest rate. Categories of less than 2 % of the
     applicants are marked; applicants whose category is unknown are counted and have no ratio.
     """
-    parts = list(count_selected(chunks, keyed)[1])
+    parts = list(count_selected(keyed)[1])
     if len(parts) > 1:
-        parts += count_selected(chunks, keyed, sensitive_mode="intersectional")[1]
-    return [row for i, model in enumerate(chunks.names) for counts in parts for row in _categories(model, i, counts)]
+        parts += count_selected(keyed, sensitive_mode="intersectional")[1]
+    return [row for i, model in enumerate(names) for counts in parts for row in _categories(model, i, counts)]
 
 
 def _categories(model: str, position: int, counts: GroupCounts) -> Sequence[list[Any]]:

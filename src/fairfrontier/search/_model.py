@@ -110,7 +110,9 @@ class SearchModel(ClassifierMixin, BaseEstimator):
                 f"X must have the column {absent[0]!r}, which the model uses"
                 + (f" ({len(absent)} such columns are missing)" if len(absent) > 1 else "")
             )
-        unknown = [name for name in given if name not in {*self.columns, *self.others, *allowed}]
+        known = {*self.columns, *self.others, *allowed}
+        # pandas writes the index of a table into Parquet files under such a name.
+        unknown = [name for name in given if name not in known and not name.startswith("__index_level_")]
         if unknown:
             raise InvalidInputError(
                 f"X must have only columns that the search knew; got {unknown[0]!r}"
@@ -118,12 +120,18 @@ class SearchModel(ClassifierMixin, BaseEstimator):
                 + ": leave it out"
             )
 
-    def _encoded(self, X: Any) -> list[FloatArray]:
-        """Return the encoded rows for each of the models."""
-        columns: Columns = read_columns(X)
+    @property
+    def categories(self) -> set[str]:
+        """Return the columns that hold categories, whose text is never read as numbers."""
+        return set().union(*(model.encoding.categories for model in self._models))
+
+    def _encoded(self, X: Any, first_row: int = 0) -> list[FloatArray]:
+        """Return the encoded rows for each of the models; errors count rows from `first_row`."""
+        columns: Columns = read_columns(X, categories=self.categories)
         self.check_columns(columns)
         return [
-            model.encoding.transform({name: columns[name] for name in model.encoding.names}) for model in self._models
+            model.encoding.transform({name: columns[name] for name in model.encoding.names}, first_row)
+            for model in self._models
         ]
 
     def base_scores(self, matrix: FloatArray) -> FloatArray:
@@ -132,9 +140,9 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         parts = [np.asarray(family.predict_matrix(matrix), dtype=np.float32) for family in self.families]
         return np.column_stack(parts).astype(np.float64)
 
-    def scores(self, X: Any) -> FloatArray:
-        """Return the score (n,) of each row; above the threshold is the second class."""
-        matrices = self._encoded(X)
+    def scores(self, X: Any, *, first_row: int = 0) -> FloatArray:
+        """Return the score (n,) of each row, above the threshold the second class; errors count from `first_row`."""
+        matrices = self._encoded(X, first_row)
         found = [
             model._combined(model.base_scores(matrix)) for model, matrix in zip(self._models, matrices, strict=True)
         ]

@@ -82,6 +82,7 @@ def prepare(
         raise InvalidInputError(
             "sensitive_features must be given, one value per row: fit(X, y, sensitive_features=data['sex'])"
         )
+    validate.same_order(X=X, y=y, sensitive_features=sensitive_features, baseline=baseline)
     columns = read_columns(X)
     n_rows = len(next(iter(columns.values())))
     for name, values in columns.items():
@@ -126,6 +127,9 @@ def baseline_decisions(baseline: Any, classes: tuple[Any, Any], threshold: float
     if values.dtype.kind in "OUSb" and {str(value) for value in values.tolist()} <= {str(one) for one in classes}:
         return np.array([str(value) == str(classes[1]) for value in values.tolist()], dtype=bool)
     numbers = numeric(values, parameter="baseline").astype(np.float64)
+    # 0 and 1 are decisions and scores alike; other numbers that are the label's words are decisions.
+    if not isinstance(classes[0], str) and set(classes) != {0, 1} and set(numbers.tolist()) <= set(classes):
+        return np.asarray(numbers == classes[1])
     validate.finite(numbers, parameter="baseline")
     if len(numbers) and (numbers.min() < 0.0 or numbers.max() > 1.0):
         raise InvalidInputError(

@@ -4,7 +4,7 @@ Columns are numbers, categories and dates, with what is missing.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -23,6 +23,7 @@ NUMBER, CATEGORY, DATE = "number", "category", "date"
 # A date or a time of day of ISO 8601, as files write it.
 # A number as people write it; a leading zero is a sign of a code.
 _AMOUNT = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_DIGITS = re.compile(r"[-+]?\d+(?:\.\d*)?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
 # Text that stands for nothing.
 _NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none"})
@@ -32,7 +33,9 @@ Columns = dict[str, NDArray[Any]]
 MOST_LEVELS, LEAST_ROWS = 40, 10
 
 
-def read_columns(X: Any, *, parameter: str = "X", text: Collection[str] = ()) -> Columns:
+def read_columns(
+    X: Any, *, parameter: str = "X", text: Collection[str] = (), categories: Collection[str] = ()
+) -> Columns:
     """Return the columns of a table by name: float64, datetime64[s], or objects that are text or None.
 
     Parameters
@@ -43,6 +46,8 @@ def read_columns(X: Any, *, parameter: str = "X", text: Collection[str] = ()) ->
         What errors call the table.
     text : collection of str
         Columns that stay text even if all of it looks like dates.
+    categories : collection of str
+        Columns whose text is never read as numbers or dates: what a value means does not depend on other rows.
 
     Examples
     --------
@@ -55,14 +60,20 @@ def read_columns(X: Any, *, parameter: str = "X", text: Collection[str] = ()) ->
     if is_frame(X):
         unique_names([str(name) for name in getattr(X, "column_names", None) or X.columns], parameter=parameter)
         frame = nw.from_native(X, eager_only=True)
-        columns = {str(name): _of_series(frame.get_column(name), as_text=name in text) for name in frame.columns}
+        columns = {
+            str(name): _of_series(frame.get_column(name), as_text=name in text, is_category=str(name) in categories)
+            for name in frame.columns
+        }
     elif isinstance(X, Mapping):
-        columns = {str(name): _typed(np.asarray(values)) for name, values in X.items()}
+        columns = {
+            str(name): _typed(np.asarray(values), is_category=str(name) in categories) for name, values in X.items()
+        }
     else:
         array = np.asarray(X)
         if array.ndim != 2:
             raise InvalidInputError(f"{parameter} must be a table (n, p); got an array of shape {array.shape}")
-        columns = {f"x{j}": _typed(array[:, j]) for j in range(array.shape[1])}
+        names = [f"x{j}" for j in range(array.shape[1])]
+        columns = {name: _typed(array[:, j], is_category=name in categories) for j, name in enumerate(names)}
     if not columns or len(next(iter(columns.values()))) == 0:
         raise InvalidInputError(f"{parameter} must have at least one column and one row; got none")
     return columns
@@ -82,8 +93,10 @@ def missing_in(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([value is None for value in values.tolist()], dtype=bool)
 
 
-def as_kind(values: NDArray[Any], kind: str, *, name: str) -> NDArray[Any]:
-    """Return a column as the kind that it had when the model was fitted.
+def as_kind(
+    values: NDArray[Any], kind: str, *, name: str, levels: Sequence[str] = (), first_row: int = 0
+) -> NDArray[Any]:
+    """Return a column as the kind that it had when the model was fitted; numbers become the `levels` that they are.
 
     Raises
     ------
@@ -93,17 +106,19 @@ def as_kind(values: NDArray[Any], kind: str, *, name: str) -> NDArray[Any]:
     if kind_of(values) == kind or missing_in(values).all():
         return values
     if kind == CATEGORY:
-        return _texts(values)
+        return _texts(values, levels)
     known = ~missing_in(values)
     amounts = _amounts([str(value) for value in values[known].tolist()]) if kind == NUMBER else None
     if amounts is not None:
         numbers = np.full(len(values), np.nan)
         numbers[known] = amounts
         return numbers
-    found = np.flatnonzero(~missing_in(values))[0]
+    written = _AMOUNT if kind == NUMBER else _DATE_TEXT
+    wrong = [row for row in np.flatnonzero(known) if not written.fullmatch(str(values[row]).strip())]
+    found = wrong[0] if wrong else int(np.argmax(known))
     raise InvalidInputError(
         f"column {name!r} must hold {kind}s, as when the model was fitted; got {str(values[found])[:40]!r} in row "
-        f"{found}: mend the column"
+        f"{first_row + found}: mend the column"
     )
 
 
@@ -115,7 +130,7 @@ def day_numbers(values: NDArray[Any]) -> FloatArray:
     return np.where(np.isnat(values), np.nan, days)
 
 
-def _of_series(series: Any, *, as_text: bool = False) -> NDArray[Any]:
+def _of_series(series: Any, *, as_text: bool, is_category: bool) -> NDArray[Any]:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
         numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
@@ -125,11 +140,11 @@ def _of_series(series: Any, *, as_text: bool = False) -> NDArray[Any]:
             series = series.dt.replace_time_zone(None)
         return np.asarray(series.to_numpy()).astype("datetime64[s]")
     values = np.array(series.to_list(), dtype=object)
-    return values if as_text else _typed(values)
+    return values if as_text else _typed(values, is_category=is_category)
 
 
-def _typed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return a column of an array as numbers, dates or text, whichever all of its values are."""
+def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
+    """Return a column as numbers, dates or text, whichever all of its values are; the text of categories stays."""
     if values.ndim != 1:
         raise InvalidInputError(f"X must have columns of one value per row; got an array of shape {values.shape}")
     if values.dtype.kind in "fiub":
@@ -146,13 +161,13 @@ def _typed(values: NDArray[Any]) -> NDArray[Any]:
     texts = [str(value) for value in known]
     # Whole numbers that are written as text may be codes; points, commas and words for nothing are signs of amounts.
     words = any(isinstance(value, str) and value.strip() for value in values[missing].tolist())
-    if words or any("." in text or "," in text for text in texts):
+    if not is_category and (words or any("." in text or "," in text for text in texts)):
         amounts = _amounts(texts)
         if amounts is not None:
             numbers = np.full(len(values), np.nan)
             numbers[~missing] = amounts
             return numbers
-    if texts and all(_DATE_TEXT.fullmatch(text) for text in texts):
+    if not is_category and texts and all(_DATE_TEXT.fullmatch(text) for text in texts):
         try:
             dates = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
             dates[~missing] = np.array([text.replace(" ", "T") for text in texts], dtype="datetime64[s]")
@@ -171,13 +186,21 @@ def _amounts(texts: list[str]) -> FloatArray | None:
     return np.array([float(text.strip().replace(",", "")) for text in texts])
 
 
-def _texts(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers or dates as the text that a file would have; a whole number has no point."""
+def _texts(values: NDArray[Any], levels: Sequence[str]) -> NDArray[Any]:
+    """Return numbers or dates as text: the level that a number is (of 1: "1", "1.0", "01" or "true"), or its digits."""
+    same: dict[float, str] = {}
+    for level in levels:
+        number = {"true": 1.0, "false": 0.0}.get(level.lower())
+        if number is None and _DIGITS.fullmatch(level):
+            number = float(level)
+        if number is not None:
+            same.setdefault(number, level)
     result = np.full(len(values), None, dtype=object)
     for row in np.flatnonzero(~missing_in(values)):
         value = values[row]
         whole = values.dtype.kind == "f" and value == int(value)
-        result[row] = str(int(value)) if whole else str(value)
+        text = str(int(value)) if whole else str(value)
+        result[row] = same.get(float(value), text) if values.dtype.kind == "f" and text not in levels else text
     return result
 
 
@@ -222,9 +245,9 @@ class ColumnCode:
         numbers = day_numbers(values) if kind == DATE else values
         return cls(name, kind, [], float(np.median(numbers[~missing])) if not missing.all() else 0.0, some)
 
-    def encode(self, values: NDArray[Any], out: FloatArray) -> None:
-        """Write the numbers of a column into `out` (n, width)."""
-        column = as_kind(values, self.kind, name=self.name)
+    def encode(self, values: NDArray[Any], out: FloatArray, first_row: int = 0) -> None:
+        """Write the numbers of a column into `out` (n, width); errors count rows from `first_row`."""
+        column = as_kind(values, self.kind, name=self.name, levels=self.levels, first_row=first_row)
         missing = missing_in(column)
         if self.kind == CATEGORY:
             position = {level: j for j, level in enumerate(self.levels)}
@@ -270,11 +293,16 @@ class TableEncoding(TransformerMixin, BaseEstimator):
         ends = np.cumsum([code.width for code in self.codes_])
         return {code.name: slice(int(end) - code.width, int(end)) for code, end in zip(self.codes_, ends, strict=True)}
 
-    def transform(self, X: Columns) -> FloatArray:
-        """Return the matrix (n, q)."""
+    @property
+    def categories(self) -> set[str]:
+        """Return the columns that hold categories."""
+        return {code.name for code in self.codes_ if code.kind == CATEGORY}
+
+    def transform(self, X: Columns, first_row: int = 0) -> FloatArray:
+        """Return the matrix (n, q); errors count rows from `first_row`."""
         check_is_fitted(self)
         n_rows = len(next(iter(X.values())))
         matrix = np.zeros((n_rows, sum(code.width for code in self.codes_)))
         for code, block in zip(self.codes_, self.blocks.values(), strict=True):
-            code.encode(X[code.name], matrix[:, block])
+            code.encode(X[code.name], matrix[:, block], first_row)
         return matrix
