@@ -434,3 +434,34 @@ class TestUnpaired:
         y, scores, group = population(100, 0)
         with pytest.raises(InvalidInputError, match="must be a pair"):
             ff.compare_fauc(y, scores, scores, sensitive_features=(group, group), paired=False)
+
+
+class TestScoresBesideTheFrontier:
+    @pytest.mark.parametrize("value", [np.nan, np.inf])
+    def test_what_is_no_number_is_refused(self, value):
+        group, control = np.array(["f", "m"] * 20), np.array(["x"] * 20 + ["y"] * 20)
+        scores = np.where(np.arange(40) == 7, value, 0.4)
+        for call in (
+            lambda: ff.standardized_mean_difference({"a": scores}, sensitive_features=group),
+            lambda: ff.mantel_haenszel({"a": scores}, sensitive_features=group, control_features=control),
+            lambda: ff.top_share({"a": scores}, 0.2),
+        ):
+            with pytest.raises(InvalidInputError, match="of model 'a' at row 7"):
+                call()
+
+    def test_a_group_without_weight_is_named(self):
+        weight = np.array([1.0, 0.0] * 20)
+        with pytest.raises(GroupError, match="'m' of 'sensitive_feature' has no weight"):
+            ff.standardized_mean_difference(
+                {"a": np.arange(40) / 40}, sensitive_features=["f", "m"] * 20, sample_weight=weight
+            )
+
+    def test_rows_in_another_order_are_refused(self):
+        scores, group = pd.DataFrame({"a": np.arange(40) / 40}), pd.Series(["f", "m"] * 20)
+        back = group.iloc[::-1]
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.standardized_mean_difference(scores, sensitive_features=back)
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.mantel_haenszel(scores, sensitive_features=group, control_features=back)
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.top_share(scores, 0.2, sample_weight=pd.Series(np.ones(40)).iloc[::-1])

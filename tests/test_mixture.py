@@ -229,3 +229,20 @@ def test_errors_say_what_to_do():
         RandomizedMixture.from_curve(curve, models, min_fairness=0.95, secret=SECRET)
     with pytest.raises(InvalidInputError, match="every model of the points, at least 2; got 1"):
         RandomizedMixture.from_curve(curve, models[:1], min_fairness=0.9, secret=SECRET)
+
+
+def test_stacks_that_decide_otherwise_are_refused():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 800)
+    y = (rng.random(800) < 0.3 + 0.3 * group).astype(int)
+    H = np.clip((0.3 + 0.3 * y + 0.1 * group)[:, None] + rng.normal(0, 0.25, (800, 3)), 0, 1)
+    fit = {"X": H, "y": y, "sensitive_features": group}
+    low = ff.FairStacksClassifier("precomputed", alpha=1.0, threshold=0.3).fit(**fit)
+    with pytest.raises(InvalidInputError, match=r"got 0.5, and 'low' decides at 0.3: pass threshold=0.3"):
+        RandomizedMixture({"low": low}, [1.0], secret="sixteen bytes, at least")
+    mixture = RandomizedMixture({"low": low}, [1.0], secret="sixteen bytes, at least", threshold=0.3)
+    np.testing.assert_array_equal(mixture.predict(H, ids=range(800)), low.predict(H))
+    drawn = ff.FairStacksClassifier("precomputed", random_state=0).fit(**fit).select(0.9, randomize=True)
+    assert drawn.selection_.kind == "mixture"
+    with pytest.raises(InvalidInputError, match="'drawn' is a stack that randomises itself"):
+        RandomizedMixture({"drawn": drawn}, [1.0], secret="sixteen bytes, at least")

@@ -428,3 +428,120 @@ def test_a_regression_is_selected_too():
     for options in ({"randomize": True}, {"confidence": 0.9}):
         with pytest.raises(InvalidInputError, match="is for decisions; a regression has none"):
             model.select(0.9, **options)
+
+
+class TestWeightedRows:
+    """A promise rests on as many rows as the weights are worth, not on as many as there are."""
+
+    @staticmethod
+    def fit(weight, **options):
+        H, y, group = population(3, 600)
+        return FairStacksClassifier(alpha=1.0, **options).fit(H, y, sensitive_features=group, sample_weight=weight)
+
+    def test_the_size_of_a_group_is_that_of_equal_weights(self):
+        _, _, group = population(3, 600)
+        weight = np.random.default_rng(0).lognormal(0.0, np.where(group == 1, 1.5, 0.2))
+        sizes = self.fit(weight).group_sizes_
+        for g in (0, 1):
+            mine = weight[group == g]
+            assert sizes[f"sensitive_feature={g}"] == round(mine.sum() ** 2 / (mine**2).sum())
+        assert self.fit(7.3 * weight).group_sizes_ == sizes
+
+    def test_whole_weights_count_rows_and_rows_without_weight_do_not(self):
+        H, y, group = population(3, 600)
+        weight = np.random.default_rng(1).integers(0, 4, 600)
+        again = np.repeat(np.arange(600), weight)
+        repeated = FairStacksClassifier(alpha=1.0).fit(H[again], y[again], sensitive_features=group[again])
+        assert self.fit(0.1 * weight).group_sizes_ == repeated.group_sizes_
+        assert sum(repeated.group_sizes_.values()) == weight.sum()
+
+    def test_chunks_know_the_same_sizes(self):
+        H, y, group = population(3, 600)
+        weight = np.random.default_rng(0).lognormal(0.0, 1.0, 600)
+        chunks = ff.chunks.array_chunks(y, H, sensitive_features=group, sample_weight=weight, chunk_rows=77)
+        assert FairStacksClassifier(alpha=1.0).fit_chunks(chunks).group_sizes_ == self.fit(weight).group_sizes_
+
+    def test_a_promise_that_the_weights_do_not_support_is_not_made(self):
+        H, y, group = population(0, 2500)
+        options = {"min_fairness": 0.9, "confidence": 0.95}
+        plain = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        assert plain.select(**options).selection_.kind == "stack"
+        weight = np.random.default_rng(0).lognormal(0.0, 2.5, 2500)
+        weighted = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group, sample_weight=weight)
+        with pytest.raises(InfeasibleError, match=r"with \d+ rows"):
+            weighted.select(**options)
+
+    def test_decisions_that_change_are_rows_whatever_they_weigh(self):
+        H, y, group = population(0, 2000)
+        weight = np.where(H[:, 0] > 0.5, 0.01, 1.0) * np.random.default_rng(0).random(2000)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group, sample_weight=weight)
+        chosen = model.select(0.95)
+        assert chosen.selection_.kind == "stack"
+        other = chosen.predict(H) != model.at(target=model.path_.target[0]).predict(H)
+        for name, count in chosen.selection_.changed.items():
+            assert count == pytest.approx(other[group == int(name.partition("=")[2])].sum(), abs=5)
+
+
+class TestWhatCanBePromised:
+    @pytest.mark.parametrize("options", [{}, {"randomize": True}, {"min_ratio": 0.5}])
+    def test_the_fairness_that_an_error_names_is_promised_when_asked_for(self, options):
+        named = 0
+        for seed in range(4):
+            H, y, group = population(seed, 500, k=12)
+            model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+            for asked in (0.9, 0.97, 0.995):
+                try:
+                    model.select(asked, confidence=0.95, **options)
+                except InfeasibleError as error:
+                    possible = float(str(error).split("at 95 % is ")[1].split(";")[0].split(": ")[0])
+                    assert possible < asked
+                    named += 1
+                    assert model.select(possible, confidence=0.95, **options).selection_.promised == possible
+        assert named >= 2
+
+    def test_a_ratio_that_an_error_names_is_promised_when_asked_for(self):
+        H, y, group = population(0, 800)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        with pytest.raises(InfeasibleError, match="the largest ratio that can be promised") as caught:
+            model.select(min_ratio=0.95, confidence=0.95)
+        possible = float(str(caught.value).split("at 95 % is ")[1].split(":")[0])
+        assert 0.2 < possible < 0.95
+        assert model.select(min_ratio=possible, confidence=0.95).selection_.confidence == 0.95
+
+    def test_rows_that_were_fitted_to_promise_nothing(self):
+        H, y, group = population(0, 500)
+        model = FairStacksClassifier(alpha=1e-6).fit(H, y, sensitive_features=group)
+        with pytest.raises(InvalidInputError, match=r"confidence needs rows that the stack was not fitted to.*alpha="):
+            model.select(0.8, confidence=0.95)
+        other = population(1, 1500)
+        assert model.select(0.7, confidence=0.95, calibration=other).selection_.n_calibration == 1500
+
+
+def test_the_target_of_a_place_is_its_score_bias_pair_by_pair():
+    for n_groups in (2, 3, 5):
+        rng = np.random.default_rng(0)
+        group = np.arange(1500) % n_groups
+        y = rng.integers(0, 2, 1500)
+        H = np.clip(0.3 + 0.3 * y[:, None] + 0.05 * group[:, None] + 0.3 * rng.normal(size=(1500, 3)), 0, 1)
+        model = FairStacksClassifier(random_state=0, cv=3).fit(H, y, sensitive_features=group)
+        chosen = model.select(0.85)
+        assert chosen.selection_.kind == "stack"
+        means = [chosen.decision_function(H)[group == g].mean() for g in range(n_groups)]
+        pairs = [means[i] - means[j] for i in range(n_groups) for j in range(i + 1, n_groups)]
+        np.testing.assert_allclose(np.atleast_1d(chosen.target_), pairs, atol=1e-10)
+        np.testing.assert_allclose(model.at(target=chosen.target_).weights_, chosen.weights_, atol=1e-10)
+        assert "svg" in chosen._repr_html_()
+
+
+def test_the_error_of_a_mean_prediction_is_that_of_predictions_not_of_targets():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 900)
+    H = rng.normal(size=(900, 3)) + 0.4 * group[:, None]
+    y = H @ [0.3, 0.2, 0.1] + rng.normal(0, 2.0, 900)
+    for loss in ("squared", ("huber", 1.5)):
+        model = FairStacksRegressor(random_state=0, loss=loss).fit(H, y, sensitive_features=group)
+        sizes = np.array(list(model.group_sizes_.values()), dtype=float)
+        rule = SelectionRule(model._fitted.sweep, sizes)
+        predicted = model.at(target=model.path_.target[0]).predict(H) / y.std()
+        expected = predicted.std() / np.sqrt(sizes) * np.sqrt(rule.signal)
+        np.testing.assert_allclose(rule.errors[0], expected, rtol=0.02)

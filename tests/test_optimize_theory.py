@@ -175,3 +175,28 @@ def test_a_certificate_does_not_depend_on_the_names_of_the_classes():
         for labels in (y, named)
     ]
     assert certificates[0] == certificates[1]
+
+
+def test_a_stack_that_randomises_is_certified_over_all_its_draws():
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 1500)
+    y = (rng.random(1500) < 0.3 + 0.3 * group).astype(int)
+    H = np.clip((0.3 + 0.3 * y + 0.1 * group)[:, None] + rng.normal(0, 0.25, (1500, 3)), 0, 1)
+    fit, new = slice(0, 1000), slice(1000, None)
+    stack = ff.FairStacksClassifier("precomputed", random_state=0).fit(H[fit], y[fit], sensitive_features=group[fit])
+    model = stack.select(0.9, randomize=True, secret="sixteen bytes, at least")
+    assert model.selection_.kind == "mixture"
+    chance = model.predict_proba(H[new])[:, 1]
+    found = ff.certify(model, H[new], y[new], sensitive_features=group[new])
+    rates = [chance[group[new] == g].mean() for g in (0, 1)]
+    assert found.measured_bias == pytest.approx(abs(rates[0] - rates[1]))
+    assert found.measured_accuracy == pytest.approx(np.where(y[new] == 1, chance, 1 - chance).mean())
+
+
+def test_a_measure_that_is_no_difference_is_not_certified():
+    rng = np.random.default_rng(0)
+    H, y, group = rng.random((300, 2)), rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    model = ff.FairStacksClassifier("precomputed", fairness="impact_ratio", alpha=1.0)
+    model.fit(H, y, sensitive_features=group)
+    with pytest.raises(InvalidInputError, match=r"measure of differences; got fairness='impact_ratio'.*select\("):
+        ff.certify(model, H, y, sensitive_features=group)

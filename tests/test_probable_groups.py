@@ -299,3 +299,65 @@ class TestStacks:
         with pytest.raises(InvalidInputError, match="groups that are known"):
             model.select(0.9, confidence=0.9, calibration=(H, y, groups))
         assert model.select(0.95).selection_.estimated >= 0.95 - 1e-9
+
+
+class TestWeightsOfProbableGroups:
+    @pytest.mark.parametrize("given", ["probabilities", "group"])
+    def test_a_weight_of_two_is_a_row_twice(self, given):
+        rng = np.random.default_rng(0)
+        p = rng.beta(0.6, 0.6, 800)
+        p = np.column_stack([1 - p, p])
+        y, scores = rng.integers(0, 2, 800), rng.random((800, 3)) + 0.2 * p[:, 1:]
+        weight = np.where(p[:, 1] > 0.5, 3, rng.integers(0, 3, 800))
+        again = np.repeat(np.arange(800), weight)
+        one = ff.tradeoff_points(
+            y, scores, sensitive_features=ff.ProbableGroups(p, independent_given=given), sample_weight=0.5 * weight
+        )
+        groups = ff.ProbableGroups(p[again], independent_given=given)
+        other = ff.tradeoff_points(y[again], scores[again], sensitive_features=groups)
+        np.testing.assert_allclose(one.rates, other.rates, atol=1e-12)
+        np.testing.assert_allclose(one.fairness, other.fairness, atol=1e-12)
+
+    def test_a_stack_of_weighted_rows_is_that_of_repeated_ones(self):
+        rng = np.random.default_rng(1)
+        p = rng.beta(0.6, 0.6, 600)
+        p = np.column_stack([1 - p, p])
+        group = rng.random(600) < p[:, 1]
+        y = (rng.random(600) < 0.3 + 0.4 * group).astype(int)
+        H = np.clip(0.4 * y[:, None] + 0.2 * group[:, None] + 0.3 * rng.normal(size=(600, 3)), 0, 1)
+        weight = np.where(p[:, 1] > 0.5, 3, 1)
+        again = np.repeat(np.arange(600), weight)
+        stack = ff.FairStacksClassifier("precomputed", alpha=1.0, tau=0.0)
+        one = stack.fit(H, y, sensitive_features=ff.ProbableGroups(p), sample_weight=weight)
+        sizes, weights = one.group_sizes_, one.weights_.copy()
+        other = stack.fit(H[again], y[again], sensitive_features=ff.ProbableGroups(p[again]))
+        np.testing.assert_allclose(weights, other.weights_, atol=1e-9)
+        assert sizes == other.group_sizes_
+
+    def test_shares_of_the_missing_are_weighted(self):
+        groups = ff.ProbableGroups.from_labels(
+            ["f", None, "m", "m"], missing="share", sample_weight=[3.0, 1.0, 0.5, 0.5]
+        )
+        np.testing.assert_allclose(groups.probabilities[1], [0.75, 0.25])
+
+    def test_a_dataframe_in_another_order_is_refused(self):
+        pd = pytest.importorskip("pandas")
+        y, scores, p, _ = problem(0)
+        groups = ff.ProbableGroups(pd.DataFrame(p).iloc[::-1])
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.tradeoff_points(pd.Series(y), scores, sensitive_features=groups)
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.FairStacksClassifier("precomputed").fit(pd.DataFrame(scores), y, sensitive_features=groups)
+        assert ff.tradeoff_points(y, scores, sensitive_features=groups).fairness.shape == (5,)
+
+
+def test_an_audit_compares_only_what_is_to_be_compared():
+    rng = np.random.default_rng(0)
+    sex, gone, scores = rng.choice(["f", "m"], 2000), rng.random(2000) < 0.2, rng.random(2000)
+    decided = np.where(gone, scores < 0.1, scores < 0.5).astype(float)
+    groups = ff.ProbableGroups.from_labels(np.where(gone, None, sex), missing="ignore", name="sex")
+    y = rng.integers(0, 2, 2000)
+    found = ff.audit(y, {"m": decided}, sensitive_features=groups, stack=False)
+    rates = {g: decided[~gone & (sex == g)].mean() for g in ("f", "m")}
+    assert "not compared" not in str(found)
+    assert f"ratio {min(rates.values()) / max(rates.values()):.3f}" in str(found)

@@ -609,5 +609,7 @@ class StackPath:
         target = np.zeros_like(self.fitted.path.target[0])
         if np.isfinite(first):
             at_first = interpolate(places[:1], self.fitted.sweep.target)[0]
+            if self.fitted.solution is not None:
+                at_first = self.fitted.solution.of_pairs(at_first)
             target = at_first if np.ndim(target) else float(at_first[0])
         return OperatingPoint(weights[0], float(intercept[0]), target, mixture)

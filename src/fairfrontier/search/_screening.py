@@ -89,6 +89,12 @@ def screen(
         if unknown:
             raise InvalidInputError(f"{option} must name columns of X; got {unknown[0]!r}, which is none")
     sensitive = {attribute.name for attribute in attributes}
+    kept = next((name for name in keep if name in sensitive and not use_sensitive), None)
+    if kept is not None:
+        raise InvalidInputError(
+            f"keep must not name a sensitive attribute; got {kept!r}: its column is no feature unless use_sensitive=True "
+            "(--use-sensitive) says so"
+        )
     some = train[:_ROWS]
     halves = np.arange(len(some)) % 2 == 0
     groups = [attribute.codes[some] == code for attribute in attributes for code in range(len(attribute.values))]
