@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._plan import PARTS, SHARES, digest, split_rows
+from fairfrontier.search._problem import baseline_decisions
 from fairfrontier.search._screening import screen
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._table import MOST_LEVELS, TableEncoding, read_columns
@@ -133,8 +134,37 @@ class TestColumns:
         with pytest.raises(InvalidInputError, match=r"column 'a' must hold numbers.*'old' in row 0"):
             encoding.transform(read_columns({"a": ["old", "young"]}))
 
+    def test_the_row_of_what_is_wrong_is_named(self):
+        encoding = TableEncoding().fit(read_columns({"a": [1.0, 2.0]}))
+        with pytest.raises(InvalidInputError, match=r"got 'old' in row 12"):
+            encoding.transform(read_columns({"a": ["54", "31", "old"]}), first_row=10)
+
+    def test_what_a_category_is_does_not_depend_on_other_rows(self):
+        words = {
+            "code": np.array(["01", "02", "2A"] * 10, dtype=object),
+            "smoker": np.array(["true", "false", "unknown"] * 10, dtype=object),
+            "grade": np.array(["1.0", "2.0", "absent"] * 10, dtype=object),
+            "day": np.array(["2020-01-31", "2020-02-28", "never"] * 10, dtype=object),
+        }
+        encoding = TableEncoding().fit(read_columns(words))
+        assert encoding.categories == set(words)
+        whole = encoding.transform(read_columns(words))
+        some = np.arange(30) % 3 < 2  # without the words, all else looks like numbers and dates
+        part = read_columns({name: values[some] for name, values in words.items()}, categories=encoding.categories)
+        np.testing.assert_array_equal(encoding.transform(part), whole[some])
+        typed = pd.DataFrame({name: values[some] for name, values in words.items()})
+        typed["code"], typed["grade"] = typed["code"].astype(int), typed["grade"].astype(float)
+        typed["smoker"] = typed["smoker"] == "true"
+        again = read_columns(typed, categories=encoding.categories)
+        np.testing.assert_array_equal(encoding.transform(again), whole[some])
+
 
 class TestScreening:
+    def test_the_attribute_is_not_kept_by_the_way(self, frame):
+        X, y = frame.drop(columns="repaid"), frame["repaid"]
+        with pytest.raises(InvalidInputError, match=r"keep must not name a sensitive attribute; got 'sex'.*use_sens"):
+            ff.FairSearch(max_steps=3, keep=["sex"]).fit(X, y, sensitive_features={"sex": frame["sex"]})
+
     def test_a_word_about_each_column(self, frame):
         rng = np.random.default_rng(0)
         n = len(frame)
@@ -415,3 +445,20 @@ class TestScikitLearn:
             fitted(frame.assign(score_now=frame["height"] * 10))
         with pytest.raises(InvalidInputError, match="sparse"):
             ff.FairSearch().fit(eye_array(10), np.arange(10) % 2, sensitive_features=np.arange(10) % 2)
+
+
+class TestInputsOfASearch:
+    @pytest.mark.parametrize("moved", ["y", "sensitive_features", "baseline"])
+    def test_the_same_index_in_another_order_is_refused(self, frame, moved):
+        given = {"y": frame["repaid"], "sensitive_features": frame["sex"], "baseline": frame["repaid"]}
+        given[moved] = given[moved].iloc[::-1]
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.FairSearch(max_steps=3).fit(frame[["skill", "height"]], **given)
+
+    @pytest.mark.parametrize("classes", [("no", "yes"), (1, 2), (-1, 1), (0, 1), (False, True)])
+    def test_decisions_in_the_words_of_the_label(self, classes):
+        decided = np.array([False, True, True, False])
+        given = np.array(classes)[decided.astype(int)]
+        np.testing.assert_array_equal(baseline_decisions(given, classes, 0.5), decided)
+        with pytest.raises(InvalidInputError, match="baseline must be"):
+            baseline_decisions([0.2, 7.0], classes, 0.5)

@@ -230,3 +230,31 @@ def test_rows_in_another_order_are_refused_wherever_a_stack_is_evaluated(call, m
     }
     with pytest.raises(InvalidInputError, match="order"):
         calls[call](**rows)
+
+
+class TestOrderElsewhere:
+    """Whatever puts rows together by position refuses an index that says otherwise."""
+
+    @pytest.fixture(scope="class")
+    def rows(self):
+        rng = np.random.default_rng(0)
+        X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+        return X, pd.Series(rng.integers(0, 2, 120)), pd.Series(rng.choice(["f", "m"], 120))
+
+    @pytest.mark.parametrize("moved", ["y", "sensitive_features"])
+    def test_achievable_frontier_and_its_kin(self, rows, moved):
+        X, y, sex = rows
+        given = {"y": y, "sensitive_features": sex}
+        given[moved] = given[moved].iloc[::-1]
+        for call in (ff.achievable_frontier, ff.learning_frontier):
+            with pytest.raises(InvalidInputError, match="rows in one order"):
+                call(X, given["y"], sensitive_features=given["sensitive_features"])
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.frontier_gap(X, given["y"], {"m": X["a"]}, sensitive_features=given["sensitive_features"])
+
+    def test_learners(self, rows):
+        X, y, sex = rows
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.learners.KernelFair().fit(X, y.iloc[::-1], sensitive_features=sex)
+        with pytest.raises(InvalidInputError, match="rows in one order"):
+            ff.learners.fit_group_models(X, sensitive_features=sex.iloc[::-1])

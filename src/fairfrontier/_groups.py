@@ -52,7 +52,8 @@ class ProbableGroups:
     divided by the share of its group), for probabilities that are calibrated; the degrees are those of M⁻¹ times the
     weighted rates. They sum to 1 in each row and may be negative. The less the probabilities tell, the more is M⁻¹ a
     magnifier of noise, and a rate may leave [0, 1]. M is that of all rows: rates among the rows of one label are
-    restored as far as the probabilities are calibrated and spread alike there.
+    restored where the label, too, does not depend on the probabilities inside a group, and so not by probabilities that
+    know the label.
 
     Examples
     --------

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
@@ -82,6 +83,11 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
     differences = "demographic_parity" if fairness == RATIO else fairness
     if y is None:
         raise InvalidInputError("y must be given: one label per row; got None")
+    if isinstance(sensitive_features, ProbableGroups):
+        raise InvalidInputError(
+            "sensitive_features must be groups that are known; got ProbableGroups: the achievable frontier learns who "
+            "belongs to which group"
+        )
     rows = Rows.validated(y, NO_SCORES, sensitive_features, sample_weight=sample_weight, whole=True, target="y")
     _refuse_regression(np.asarray(rows.y))
     cells = rows.cells(labelled=True)

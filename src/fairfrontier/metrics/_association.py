@@ -193,6 +193,7 @@ def mantel_haenszel(
     n_rows = len(given.matrix)
     attribute, _ = _one_attribute(sensitive_features, n_rows, None)
     level = number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    threshold = number(threshold, parameter="threshold")
     strata = Rows.validated(None, np.zeros((n_rows, 1)), control_features, whole=True).cells(labelled=False).codes
     first = _reference(attribute, reference, np.ones(n_rows))
     n_groups = len(attribute.values)

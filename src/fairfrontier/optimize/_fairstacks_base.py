@@ -366,6 +366,7 @@ class BaseFairStacks(BaseEstimator):
         with `memory` any later fit finds them again.
         """
         check_is_fitted(self, "path_")
+        estimators = given.check_estimators(estimators)
         known = getattr(self, "_held_out", None)
         if known is None:
             raise InvalidInputError(
@@ -559,9 +560,10 @@ class BaseFairStacks(BaseEstimator):
             Another measure than the one of the fit.
         """
         validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        if sensitive_features is not None:
+        probable = isinstance(sensitive_features, ProbableGroups)
+        if sensitive_features is not None and not probable:
             sensitive_features = validate.attribute_columns(sensitive_features)
-        scores = self.predict_path(X, sensitive_features=sensitive_features)
+        scores = self.predict_path(X, sensitive_features=None if probable else sensitive_features)
         names = [f"stack {index:02d}" for index in range(scores.shape[1])]
         target = self._target(y)
         points = tradeoff_points(

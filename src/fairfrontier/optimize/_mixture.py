@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._columns import as_array, numeric
 from fairfrontier._scores import check_own_classes, classes_of, named_models, positive_labels, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
@@ -93,7 +94,7 @@ def encode_id(id: Any) -> bytes:
     (b's:7', b'i:7', b'b:7')
     """
     if isinstance(id, str):
-        return b"s:" + id.encode()
+        return b"s:" + id.encode(errors="surrogatepass")
     if isinstance(id, (int, np.integer)) and not isinstance(id, (bool, np.bool_)):
         return b"i:%d" % int(id)
     if isinstance(id, (bytes, bytearray)):
@@ -372,6 +373,8 @@ class RandomizedMixture:
 
     def draw(self, ids: Iterable[Any]) -> IntArray:
         """Return the index of the model that decides on each id, shape (n,)."""
+        if not isinstance(ids, Iterable):
+            raise InvalidInputError(f"ids must hold one id per row; got {ids!r}: give the records' keys")
         return self._models(self._key.numbers([encode_id(one) for one in ids]))
 
     def explain(self, id: Any) -> Draw:
@@ -439,7 +442,7 @@ class RandomizedMixture:
 
 
 def _probabilities(probabilities: Any, n_models: int) -> FloatArray:
-    chance = np.asarray(probabilities, dtype=np.float64)
+    chance = numeric(as_array(probabilities, parameter="probabilities"), parameter="probabilities").astype(np.float64)
     if chance.shape != (n_models,) or n_models == 0:
         raise InvalidInputError(
             f"probabilities must hold one number for each of the {n_models} estimators; got shape {chance.shape}"

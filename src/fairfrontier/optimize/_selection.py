@@ -50,7 +50,7 @@ class Selection:
     rates : dict of str to float
         The rate of positive decisions (the mean prediction) in each row set.
     ratio : float
-        The smallest quotient of two of them.
+        The smallest quotient of two of them; NaN for a regression.
     changed : dict of str to int
         Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
         where the rows were not at hand.
@@ -97,7 +97,10 @@ class Selection:
         side = "below" if self.given_up >= 0.0 else "above"
         lines = [
             ("asked", wanted),
-            ("estimated", f"fairness {self.estimated:.4f}, ratio {self.ratio:.3f}"),
+            (
+                "estimated",
+                f"fairness {self.estimated:.4f}" + ("" if np.isnan(self.ratio) else f", ratio {self.ratio:.3f}"),
+            ),
             ("accuracy", f"{self.accuracy:.4f}, {abs(self.given_up):.4f} {side} the unconstrained stack"),
             ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
             ("procedure", self.procedure),
@@ -323,7 +326,8 @@ def _promised(
         return constant, {"procedure": needless, "confidence": confidence.level, "promised": 1.0}
     if confidence.rows is None:
         size, n_rows = rule.size, 0
-        counts = [np.rint(rates * size) for rates in rule.seen_rates(found)]
+        # Rates that were restored from probabilities of groups may lie outside [0, 1].
+        counts = [np.rint(np.clip(rates, 0.0, 1.0) * size) for rates in rule.seen_rates(found)]
         procedure = "fixed sequence of tests on out-of-fold decisions; approximate"
     else:
         size, n_rows = confidence.rows.member.sum(axis=1), len(confidence.rows.H)
@@ -488,7 +492,7 @@ def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits) -> Selecti
         kind="constant" if constant else "stack" if alone else "mixture",
         rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
         rates_before=dict(zip(names, rule.rates[0][0].tolist(), strict=True)),
-        ratio=float(rule.quotient(chosen.rates[0])[0]),
+        ratio=float(rule.quotient(chosen.rates[0])[0]) if rule.sweep.variance is None else float("nan"),
         changed={} if moved is None else dict(zip(names, moved.tolist(), strict=True)),
         notes=tuple(_notes(rule, chosen, limits, constant=constant, alone=alone)),
     )

@@ -270,7 +270,7 @@ class SelectionRule:
         place = np.where(np.isnan(chosen.place[0]), len(changed) - 1.0, chosen.place[0])
         first, second = interpolate(place, changed)
         moved = chosen.share[0] * first + (1.0 - chosen.share[0]) * second
-        return np.asarray(np.rint(moved), dtype=np.intp)
+        return np.asarray(np.maximum(np.rint(moved), 0.0), dtype=np.intp)  # degrees may be below 0
 
     def jumps_at(self, place: float) -> bool:
         """Tell whether decisions jump next to a place."""

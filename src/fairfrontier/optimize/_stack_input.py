@@ -209,6 +209,8 @@ def check_estimators(estimators: Any, *, fitted: bool = False) -> list[tuple[str
     pairs = [one for pair in named_models(estimators, expected=expected) for one in _unpacked(*pair)]
     models = named_models(pairs, expected=expected)
     for name, model in models:
+        if isinstance(model, type):
+            raise InvalidInputError(f"estimators must be models, not classes; {name!r} is {model.__name__}: add ()")
         if not (hasattr(model, "predict") or is_family(model)):
             raise InvalidInputError(f"estimators must have predict; {name!r} is {model!r}")
         if not fitted and not hasattr(model, "fit"):

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from fairfrontier import _validation as validate
+from fairfrontier._columns import as_array, numeric
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import RowSets
@@ -99,7 +100,7 @@ def rows_for_pairs(shares: FloatArray, rates: FloatArray, pairs: IntArray, d: fl
 
 def _shares(group_shares: Mapping[Any, float] | Sequence[float]) -> FloatArray:
     given = list(group_shares.values()) if isinstance(group_shares, Mapping) else group_shares
-    shares = np.asarray(given, dtype=np.float64)
+    shares = numeric(as_array(given, parameter="group_shares"), parameter="group_shares").astype(np.float64)
     if shares.ndim != 1 or len(shares) < 2:
         raise GroupError(f"group_shares must name at least two groups; got {group_shares!r}")
     if not (np.all(shares > 0.0) and shares.sum() <= 1.0 + 1e-6):
@@ -111,7 +112,8 @@ def _shares(group_shares: Mapping[Any, float] | Sequence[float]) -> FloatArray:
 
 
 def _rates(rates: float | Sequence[float], n_groups: int) -> FloatArray:
-    given = np.asarray(rates, dtype=np.float64)
+    values = list(rates.values()) if isinstance(rates, Mapping) else rates
+    given = numeric(as_array(values, parameter="rates"), parameter="rates").astype(np.float64)
     if given.shape not in ((), (n_groups,)) or not np.all((given > 0.0) & (given < 1.0)):
         raise InvalidInputError(
             f"rates must be one number in (0, 1), or {n_groups}, one per group; got {rates!r}: it is the share of rows "

@@ -92,8 +92,8 @@ def screen(
     kept = next((name for name in keep if name in sensitive and not use_sensitive), None)
     if kept is not None:
         raise InvalidInputError(
-            f"keep must not name a sensitive attribute; got {kept!r}: its column is no feature unless use_sensitive=True "
-            "(--use-sensitive) says so"
+            f"keep must not name a sensitive attribute; got {kept!r}: its column is no feature unless "
+            "use_sensitive=True (--use-sensitive) says so"
         )
     some = train[:_ROWS]
     halves = np.arange(len(some)) % 2 == 0

@@ -152,7 +152,9 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
         return np.where(np.isfinite(numbers), numbers, np.nan)
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
-    missing = np.array([is_missing(value) or str(value).strip().lower() in _NOTHING for value in values.tolist()])
+    missing = np.array(
+        [is_missing(value) or str(value).strip().lower() in _NOTHING for value in values.tolist()], dtype=bool
+    )
     known = [value for value, absent in zip(values.tolist(), missing.tolist(), strict=True) if not absent]
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in known):
         numbers = np.full(len(values), np.nan)
