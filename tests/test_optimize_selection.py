@@ -545,3 +545,13 @@ def test_the_error_of_a_mean_prediction_is_that_of_predictions_not_of_targets():
         predicted = model.at(target=model.path_.target[0]).predict(H) / y.std()
         expected = predicted.std() / np.sqrt(sizes) * np.sqrt(rule.signal)
         np.testing.assert_allclose(rule.errors[0], expected, rtol=0.02)
+
+
+def test_the_names_of_groups_do_not_matter():
+    H, y, group = five_groups(0, 900)
+    named = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=np.array(list("edcba"))[group])
+    model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+    for options in ({"min_fairness": 0.85}, {"min_fairness": 0.85, "randomize": True}, {"min_ratio": 0.6}):
+        one, other = model.select(**options).selection_, named.select(**options).selection_
+        assert one.estimated == pytest.approx(other.estimated, abs=1e-12)
+        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
