@@ -22,7 +22,7 @@ DEFAULT_FAMILY = "models"
 # separator is another than ours: semicolons in half of Europe, tabs, bars.
 _FORMULA = re.compile(r"""(^|[,;|\t\r\n"])( *)(?=[=+\-@\t\r\n＝＋－＠])""")
 # Numbers as text, which no spreadsheet can run.
-_NUMBER = re.compile(r"[-+]?[0-9]+([.][0-9]+)?")
+_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?")
 _NEEDS_QUOTES = re.compile(r"""[,;|\t\r\n"]""")
 
 
@@ -164,7 +164,7 @@ def _cell(value: Any, keep_numbers: bool) -> str:
     if isinstance(value, float):
         return plain_number(value)
     if isinstance(value, str) and keep_numbers and _NUMBER.fullmatch(value):
-        return value
+        return _quoted(value)
     return "" if value is None else _quoted(safe_text(str(value)))
 
 

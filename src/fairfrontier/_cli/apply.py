@@ -22,7 +22,7 @@ from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report._intervals import proportion_test
-from fairfrontier.report._prepare import as_text, in_bands
+from fairfrontier.report._prepare import as_text, in_bands, label_text
 from fairfrontier.search import SearchModel
 from fairfrontier.search._news import News
 from fairfrontier.search._table import read_columns
@@ -257,9 +257,18 @@ class _Reading:
         return Rows(None, rows.scores, found, rows.names, rows.row)
 
 
+def _labels(model: Any) -> Any:
+    """Return the two labels as they stood in the file that the stack was fitted to; None: it predicts numbers."""
+    classes, own = getattr(model, "classes_", None), getattr(model, "_labels_", None)
+    if classes is None or own is None:  # an older file, or a stack of Python
+        return classes
+    # After another fit in Python they would be those of the first.
+    return own if [label_text(one) for one in own] == [label_text(one) for one in classes] else classes
+
+
 def _scored(reading: _Reading, model: Any, chunk_rows: int | None) -> Iterator[tuple[str, int, GroupRates]]:
     """Yield the lines of each chunk, its number of rows, and the counts of its groups."""
-    labels = getattr(model, "_labels_", getattr(model, "classes_", None))  # as they stood in the file
+    labels = _labels(model)
     for rows in reading.chunks(chunk_rows):
         finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
         H = rows.scores.astype(np.float64)
