@@ -196,3 +196,13 @@ def test_no_input_of_other_commands_is_replaced(tmp_path, capsys, command, name)
     assert main([command, str(file), "--label", "y", "--sensitive", "sex", "--out", str(tmp_path), "--force"]) == 2
     assert "--out must not replace a file that is read" in " ".join(capsys.readouterr().err.split())
     assert file.read_bytes() == before
+
+
+def test_stacks_of_earlier_versions_are_applied(tmp_path):
+    saved = Path(__file__).parent / "saved" / "stack-0.1.0.skops"
+    old = ff.load(saved)
+    frame = pd.DataFrame({name: np.linspace(0.05, 0.95, 30) for name in old.names_}).assign(person="NA")
+    rows = applied(saved, written(tmp_path / "new.csv", frame), "--keep", "person")
+    expected = old._scores_of(frame[list(old.names_)].to_numpy()) > old.threshold
+    assert [row["decision"] for row in rows] == [str(old.classes_[int(yes)]) for yes in expected]
+    assert {row["person"] for row in rows} == {"NA"}

@@ -39,9 +39,9 @@ class News:
     def words(self) -> Iterator[str]:
         """Yield one line for each column that has something new."""
         for name, (rows, example) in self.categories.items():
-            yield f"{name}: {rows:,} rows have a category that the search never saw, such as {example[:40]!r}"
+            yield f"{name}: a category that the search never saw in {_rows(rows)}, such as {example[:40]!r}"
         for name, rows in self.blanks.items():
-            yield f"{name}: {rows:,} rows have no value; in the search every row had one"
+            yield f"{name}: no value in {_rows(rows)}; in the search every row had one"
 
 
 def seen_in(columns: Columns) -> dict[str, dict[str, Any]]:
@@ -87,6 +87,10 @@ def news_of(columns: Columns, kinds: dict[str, str], seen: dict[str, dict[str, A
         if new:
             categories[name] = int(counts[new].sum()), str(found[new[int(np.argmax(counts[new]))]])
     return News(categories, blanks)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
 
 
 def _hash(level: str) -> str:
