@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairfrontier as ff
 from fairfrontier.cli import main
 from fairfrontier.report._outputs import _BROWSERS
 
@@ -138,6 +139,86 @@ def test_apply_scores_raw_rows_by_name(file, found, tmp_path, capsys):
     new.drop(columns="skill").to_csv(tmp_path / "less.csv", index=False)
     assert main([*command[:2], str(tmp_path / "less.csv"), "--out", str(tmp_path / "e.csv")]) == 2
     assert "must have the column 'skill'" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def of_words(tmp_path_factory):
+    """A search among columns of words, some of them rare, and a label of codes; its file and its model."""
+    folder = tmp_path_factory.mktemp("words")
+    frame, rng = people(), np.random.default_rng(2)
+    frame["pets"] = np.where(frame["skill"] + rng.normal(size=len(frame)) > 0, "yes", "no")
+    frame["street"] = rng.choice(["elm", "oak"], len(frame))
+    frame.loc[[3, 700, 1500], "street"] = ["fir", "ash", "yew"]
+    frame["size"] = np.where(np.arange(len(frame)) % 50 == 0, np.nan, rng.normal(size=len(frame)).round(3))
+    frame["repaid"] = np.where(frame["repaid"] == "yes", "02", "01")
+    frame.to_csv(folder / "words.csv", index=False)
+    assert main(arguments(folder / "words.csv", folder / "lda")) == 0
+    return folder / "words.csv", folder / "lda" / "model.skops"
+
+
+def scored(model, file, *options):
+    out = file.with_name(f"{file.stem}-scored.csv")
+    assert main(["apply", str(model), str(file), "--out", str(out), "--force", *options]) == 0
+    return pd.read_csv(out, dtype=str, keep_default_na=False)
+
+
+def test_apply_is_quiet_about_what_the_search_has_seen(of_words, tmp_path, capsys):
+    file, model = of_words
+    assert set(scored(model, file)["decision"]) == {"01", "02"}
+    assert "Warning" not in capsys.readouterr().out
+    pd.read_csv(file, dtype={"repaid": str}).to_parquet(tmp_path / "words.parquet")
+    scored(model, tmp_path / "words.parquet")
+    assert "Warning" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("chunks", [(), ("--chunk-rows", "70")])
+def test_apply_tells_new_categories_and_blanks(of_words, tmp_path, capsys, chunks):
+    file, model = of_words
+    new = pd.read_csv(file, dtype=str).head(300)
+    new["pets"] = new["pets"].where(np.arange(300) < 20, new["pets"].str.title())
+    new.loc[[5, 90, 299], "skill"] = ""
+    new.loc[7, "street"] = None
+    new.to_csv(tmp_path / "new.csv", index=False)
+    scored(model, tmp_path / "new.csv", *chunks)
+    text = " ".join(capsys.readouterr().out.split())
+    assert text.count("Warning: ") == 3
+    most = new["pets"][20:].value_counts().index[0]
+    assert "Warning: pets: a category that the search never saw in 280 rows, such as '" in text
+    assert chunks or f"such as {most!r}" in text
+    assert "Warning: skill: no value in 3 rows; in the search every row had one" in text
+    assert "Warning: street: no value in 1 row; in the search every row had one" in text
+
+
+def test_models_of_earlier_searches_are_applied_without_a_word(of_words, tmp_path, capsys):
+    file, model = of_words
+    old = ff.load(model)
+    del old._seen  # as in files of before
+    ff.save(old, tmp_path / "old.skops")
+    new = pd.read_csv(file, dtype=str).assign(pets="Maybe").head(50)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    found = scored(tmp_path / "old.skops", tmp_path / "new.csv")
+    assert "Warning" not in capsys.readouterr().out
+    pd.testing.assert_frame_equal(found, scored(model, tmp_path / "new.csv"))
+
+
+def test_columns_that_are_kept_are_the_same_features(of_words, tmp_path):
+    """Kept columns are copied as they stand, and what the model makes of them is not changed by that."""
+    file, model = of_words
+    new = pd.read_csv(file, dtype=str).head(200)
+    new["size"] = new["size"].fillna("NA")
+    new["street"] = new["street"].where(np.arange(200) % 9 > 0, "NA")
+    new["skill"] = new["skill"].str[:6]
+    new.to_csv(tmp_path / "new.csv", index=False)
+    expected = scored(model, tmp_path / "new.csv")
+    kept = ["size", "skill", "street", "pets"]
+    found = scored(model, tmp_path / "new.csv", *(word for name in kept for word in ("--keep", name)))
+    pd.testing.assert_frame_equal(found[["score", "decision"]], expected)
+    assert found[kept].to_numpy().tolist() == new[kept].to_numpy().tolist()
+    comma = new.assign(**{name: new[name].str.replace(".", ",") for name in ("size", "skill", "height", "score_now")})
+    comma.to_csv(tmp_path / "comma.csv", index=False, sep=";")
+    found = scored(model, tmp_path / "comma.csv", "--keep", "skill")
+    pd.testing.assert_frame_equal(found[["score", "decision"]], expected)
+    assert found["skill"].tolist() == comma["skill"].tolist()
 
 
 def test_a_finished_search_is_not_run_again(file, found, capsys):

@@ -21,6 +21,8 @@ DEFAULT_FAMILY = "models"
 # Spreadsheets take a cell that begins so for a formula. A cell may also begin inside a text, where the reader's
 # separator is another than ours: semicolons in half of Europe, tabs, bars.
 _FORMULA = re.compile(r"""(^|[,;|\t\r\n"])( *)(?=[=+\-@\t\r\n＝＋－＠])""")
+# Numbers as text, which no spreadsheet can run.
+_NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?")
 _NEEDS_QUOTES = re.compile(r"""[,;|\t\r\n"]""")
 
 
@@ -135,17 +137,34 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     "a;b",true
     '@c,0.5
     """
-    return "".join(",".join(_cell(value) for value in row) + "\n" for row in (header, *rows))
+    return csv_lines((header, *rows))
 
 
-def _cell(value: Any) -> str:
+def csv_lines(rows: Iterable[Sequence[Any]], *, keep_numbers: bool = False) -> str:
+    """Return rows as lines of CSV without a header, as `to_csv` writes them.
+
+    Parameters
+    ----------
+    rows : iterable of sequence
+        The cells.
+    keep_numbers : bool
+        Whether text that is a number, such as the label -1, stays what it is.
+    """
+    return "".join(",".join(_cell(value, keep_numbers) for value in row) + "\n" for row in rows)
+
+
+def _cell(value: Any, keep_numbers: bool) -> str:
     if type(value) is float:  # nearly all of them
         return plain_number(value)
     value = value.item() if hasattr(value, "item") else value  # numpy's scalars as Python's own
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return plain_number(float(value))
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return plain_number(value)
+    if isinstance(value, str) and keep_numbers and _NUMBER.fullmatch(value):
+        return _quoted(value)
     return "" if value is None else _quoted(safe_text(str(value)))
 
 

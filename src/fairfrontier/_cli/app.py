@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from fairfrontier._cli.output import check_output, writing
+from fairfrontier._cli.output import check_inputs, check_output, writing
 from fairfrontier._extras import check_installed
 from fairfrontier._version import __version__
 
@@ -143,6 +143,7 @@ def audit(
     differences = baseline is not None and accuracy == "accuracy" and label is not None
     outputs = output_names(labelled=label is not None, differences=differences, xlsx=xlsx, pdf=pdf, ll144=ll144)
     check_output(out, outputs, force=force)
+    check_inputs(out, outputs, file)
     options = AuditOptions.given(words)
     console = terminal.make_console()
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
@@ -201,6 +202,7 @@ def stack(
     from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
 
     check_output(out, STACK_OUTPUTS, force=force)
+    check_inputs(out, STACK_OUTPUTS, file)
     defaults = {
         "confidence": 0.95 if confidence is None else confidence,
         "min_fairness": 0.95 if min_fairness is None else min_fairness,
@@ -233,6 +235,7 @@ def apply(
     from fairfrontier._cli.apply import run_apply
 
     folder = out.absolute().parent
+    check_inputs(folder, (out.name,), model, file)
     check_output(folder, (out.name,), force=force)
     with writing(folder, force=force) as scratch:
         applied = run_apply(model, file, scratch / out.name, keep=tuple(keep or ()), chunk_rows=chunk_rows)
@@ -316,6 +319,7 @@ def search(
     from fairfrontier.search import FairSearch
 
     check_output(out, ("summary.json",), force=force)
+    check_inputs(out, (*SEARCH_OUTPUTS, PDF, "steps"), file)
     if pdf:
         find_browser("dossier.html")  # now, not after the search
     if achievable:

@@ -8,25 +8,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers
+from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text
 from fairfrontier._cli.table import open_file
-from fairfrontier._columns import finite
+from fairfrontier._columns import finite, is_missing
+from fairfrontier._extras import require
 from fairfrontier._persistence import load
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
-from fairfrontier._writing import to_csv
+from fairfrontier._writing import csv_lines
 from fairfrontier.chunks import file_chunks
-from fairfrontier.chunks._formats import TableFile, read_batches
+from fairfrontier.chunks._files import is_number
+from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report._intervals import proportion_test
-from fairfrontier.report._prepare import as_text
+from fairfrontier.report._prepare import as_text, in_bands, label_text
 from fairfrontier.search import SearchModel
+from fairfrontier.search._news import News
+from fairfrontier.search._table import read_columns
 
 # Rates that differ by this much, and not by chance, have moved.
 _MOVED, _LEVEL = 0.05, 0.01
 # Rows that the model of a search scores at once.
 _RAW_ROWS = 20_000
+# The columns of the file that is written, beside those that are kept.
+_WRITTEN = ("score", "decision")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,73 +99,190 @@ def run_apply(
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
     model = load(model_file)
+    table = open_file(file)
+    kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
     if isinstance(model, SearchModel):
-        return _apply_search(model, file, out, keep, chunk_rows)
+        return _apply_search(model, table, out, kept, chunk_rows)
     if not hasattr(model, "path_") or not hasattr(model, "names_"):
         raise InvalidInputError(f"MODEL must be a fitted stack; {model_file.name} holds a {type(model).__name__}")
-    table = open_file(file)
-    for name in model.names_:
-        check_column(table, name, option="MODEL")
-        check_numbers(table, name, option="MODEL")
-    for name in keep:
-        check_column(table, name, option="--keep")
-    chunks = _chunks(table, model, keep, chunk_rows)
+    reading = _Reading.of(model, table, kept)
     total, rates = 0, GroupRates({})
     with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:
-        for text, rows, found in _scored(chunks, model, keep):
+        stream.write(csv_lines([[*kept, "score"] + (["decision"] if hasattr(model, "classes_") else [])]))
+        for text, rows, found in _scored(reading, model, chunk_rows):
             stream.write(text)
             total, rates = total + rows, rates + found
     moved = _moved(rates, getattr(model, "group_rates_", {}))
     return Applied(total, rates, moved, regression=not hasattr(model, "classes_"))
 
 
-def _apply_search(model: SearchModel, file: Path, out: Path, keep: tuple[str, ...], chunk_rows: int | None) -> Applied:
-    """Score the raw rows of a file with the model of a search; its columns are found by name."""
-    table = open_file(file)
+def _checked_names(table: TableFile, keep: tuple[str, ...], written: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns to copy, each once; refuse those that are not there or have a name of ours."""
     for name in keep:
         check_column(table, name, option="--keep")
+        if name in written:
+            raise InvalidInputError(
+                f"--keep must name other columns than {' and '.join(written)}, which are written beside them; got "
+                f"{name!r}: rename the column of {table.path.name}"
+            )
+    return tuple(dict.fromkeys(keep))
+
+
+def _apply_search(
+    model: SearchModel, table: TableFile, out: Path, keep: tuple[str, ...], chunk_rows: int | None
+) -> Applied:
+    """Score the raw rows of a file with the model of a search; its columns are found by name."""
     model.check_columns(list(table.types), allowed=keep)
-    total = 0
+    text = tuple({*keep, *model.categories})
+    total, news = 0, News({}, {})
     with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:
-        text = tuple({*keep, *model.categories})
-        for position, batch in enumerate(read_batches(table, chunk_rows=chunk_rows or _RAW_ROWS, text=text)):
-            scores = model.scores(batch.select(model.columns), first_row=total + 1)  # a file's rows count from 1
+        stream.write(csv_lines([[*keep, *_WRITTEN]]))
+        for batch in read_batches(table, chunk_rows=chunk_rows or _RAW_ROWS, text=text, verbatim=True):
+            features = _as_features(batch, table, model, keep)
+            columns = read_columns(features.select(model.columns), categories=model.categories)
+            scores = model.scores(columns, first_row=total + 1)  # a file's rows count from 1
             decided = model.classes_[(scores > model.threshold).astype(np.intp)]
-            columns: list[Any] = [batch.column(name).to_pylist() for name in keep]
-            lines = to_csv([*keep, "score", "decision"], zip(*columns, np.clip(scores, 0.0, 1.0), decided, strict=True))
-            stream.write(lines if position == 0 else lines.partition("\n")[2])
-            total += len(scores)
-    return Applied(total, GroupRates({}), ())
+            copied: list[Any] = [batch.column(name).to_pylist() for name in keep]
+            stream.write(csv_lines(zip(*copied, np.clip(scores, 0.0, 1.0), decided, strict=True), keep_numbers=True))
+            total, news = total + len(scores), news + model.news(columns)
+    return Applied(total, GroupRates({}), tuple(news.words()))
 
 
-def _chunks(table: TableFile, model: Any, keep: tuple[str, ...], chunk_rows: int | None) -> StreamedChunks:
-    known = [name for name, _ in getattr(model, "_groups_", []) if name in table.types]
-    others = tuple(dict.fromkeys((*known, *keep)))
-    return file_chunks(table, label=None, sensitive=others, scores=model.names_, chunk_rows=chunk_rows, text=others)
+def _as_features(batch: Any, table: TableFile, model: SearchModel, keep: tuple[str, ...]) -> Any:
+    """Return a batch whose kept columns, read as they stand, have the type that they would have otherwise."""
+    if table.csv is None:
+        return batch
+    arrow = require("pyarrow", extra="cli", purpose="apply")
+    compute = require("pyarrow.compute", extra="cli", purpose="apply")
+    for name in set(keep) & set(model.columns) - model.categories:
+        dtype = arrow.float64() if is_number(table.types[name]) else table.types[name]
+        column = batch.column(name)
+        nothing = compute.is_in(column, value_set=arrow.array(["", *NOTHING]))
+        values = compute.if_else(nothing, arrow.scalar(None, arrow.string()), column)
+        if table.csv.decimal_point != "." and is_number(table.types[name]):
+            values = compute.replace_substring(values, table.csv.decimal_point, ".")
+        try:
+            values = values.cast(dtype)
+        except arrow.ArrowInvalid:  # a word among numbers, which the model will name
+            values = column
+        batch = batch.set_column(batch.schema.get_field_index(name), name, values)
+    return batch
 
 
-def _scored(chunks: StreamedChunks, model: Any, keep: tuple[str, ...]) -> Iterator[tuple[str, int, GroupRates]]:
+@dataclass(frozen=True, eq=False)
+class _Reading:
+    """How a stack reads a file: as `stack` has read the one that it was fitted to.
+
+    Attributes
+    ----------
+    table : TableFile
+        The file.
+    scores : tuple of str
+        The columns of the stack's models.
+    keep : tuple of str
+        The columns to copy.
+    groups : tuple of str
+        The sensitive attributes that the file has.
+    bands : dict of str to tuple of float
+        The limits of those that are put into bands.
+    decisions : dict of str to (str, str)
+        The scores that are words, and the words of decision 0 and decision 1.
+    """
+
+    table: TableFile
+    scores: tuple[str, ...]
+    keep: tuple[str, ...]
+    groups: tuple[str, ...]
+    bands: dict[str, tuple[float, ...]]
+    decisions: dict[str, tuple[str, str]]
+
+    @classmethod
+    def of(cls, model: Any, table: TableFile, keep: tuple[str, ...]) -> "_Reading":
+        """Return how a model reads a file, of which it checks the columns."""
+        decisions = {}
+        for name in model.names_:
+            check_column(table, name, option="MODEL")
+            words = getattr(model, "_decisions_", {}).get(name)  # of an older file there are none
+            if words is not None and is_text(table.types[name]):
+                decisions[name] = tuple(words)
+            else:
+                check_numbers(table, name, option="MODEL")
+        groups = tuple(name for name, _ in getattr(model, "_groups_", []) if name in table.types)
+        bands = {name: tuple(getattr(model, "_bands_", {}).get(name, ())) for name in groups}
+        for name, limits in bands.items():
+            if limits:
+                check_numbers(table, name, option="MODEL")
+        limits_of = {name: limits for name, limits in bands.items() if limits}
+        return cls(table, tuple(model.names_), keep, groups, limits_of, decisions)
+
+    def chunks(self, chunk_rows: int | None) -> StreamedChunks:
+        """Return the rows of the file, with groups and kept columns as attributes."""
+        others = tuple(name for name in dict.fromkeys((*self.groups, *self.keep)) if name not in self.scores)
+        return file_chunks(
+            self.table,
+            label=None,
+            sensitive=others,
+            scores=self.scores,
+            chunk_rows=chunk_rows,
+            text=[name for name in others if name not in self.bands],
+            numbers=list(self.bands),
+            decisions=self.decisions,
+            verbatim=True,
+        )
+
+    def copied(self, rows: Rows) -> list[Any]:
+        """Return the kept columns of some rows."""
+        columns: list[Any] = []
+        for name in self.keep:
+            if name in self.decisions:
+                decided = rows.scores[:, self.scores.index(name)].astype(np.intp)
+                columns.append(np.array(self.decisions[name], dtype=object)[decided])
+            elif name in self.scores:
+                columns.append(rows.scores[:, self.scores.index(name)])
+            else:
+                values = rows.sensitive[name]
+                columns.append([None if is_missing(value) else value for value in values.tolist()])
+        return columns
+
+    def of_groups(self, rows: Rows) -> Rows:
+        """Return rows with their groups as they were at fitting."""
+        found: dict[str, NDArray[Any]] = {}
+        for name in self.groups:
+            values = rows.sensitive[name]
+            if name in self.bands:
+                values = in_bands(values, self.bands[name])
+            elif self.table.kind == "CSV":  # read as it stands, for it may be a kept column
+                values = np.array([None if value in NOTHING else value for value in values.tolist()], dtype=object)
+            found[name] = values
+        return Rows(None, rows.scores, found, rows.names, rows.row)
+
+
+def _labels(model: Any) -> Any:
+    """Return the two labels as they stood in the file that the stack was fitted to; None: it predicts numbers."""
+    classes, own = getattr(model, "classes_", None), getattr(model, "_labels_", None)
+    if classes is None or own is None:  # an older file, or a stack of Python
+        return classes
+    # After another fit in Python they would be those of the first.
+    return own if [label_text(one) for one in own] == [label_text(one) for one in classes] else classes
+
+
+def _scored(reading: _Reading, model: Any, chunk_rows: int | None) -> Iterator[tuple[str, int, GroupRates]]:
     """Yield the lines of each chunk, its number of rows, and the counts of its groups."""
-    classes = getattr(model, "classes_", None)
-    known = {name for name, _ in getattr(model, "_groups_", [])}
-    header = [*keep, "score"] + ([] if classes is None else ["decision"])
-    for position, rows in enumerate(chunks):
+    labels = _labels(model)
+    for rows in reading.chunks(chunk_rows):
         finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
         H = rows.scores.astype(np.float64)
         scores: FloatArray = model._scores_of(H)
-        columns: list[Any] = [rows.sensitive[name] for name in keep]
-        selected: NDArray[Any] = scores
-        if classes is None:
+        columns, selected = reading.copied(rows), scores
+        if labels is None:
             columns.append(scores)
         else:
             # Of a model that randomises the score is the probability of the decision that is drawn.
             columns.append(np.clip(scores, 0.0, 1.0) if model.mixture_ is None else model._accepted(H))
             selected = model._drawn(H)
-            columns.append(np.asarray(classes, dtype=object)[selected.astype(np.intp)])
-        lines = to_csv(header, zip(*columns, strict=True))
-        of_groups = {name: values for name, values in rows.sensitive.items() if name in known}
-        found = count_groups(Rows(None, rows.scores, of_groups, rows.names, rows.row), selected)
-        yield (lines if position == 0 else lines.partition("\n")[2]), len(rows), found
+            columns.append(np.asarray(labels, dtype=object)[selected.astype(np.intp)])
+        lines = csv_lines(zip(*columns, strict=True), keep_numbers=True)
+        yield lines, len(rows), count_groups(reading.of_groups(rows), selected)
 
 
 def _moved(rates: GroupRates, at_fitting: dict[str, dict[str, list[int]]]) -> tuple[str, ...]:

@@ -282,7 +282,7 @@ def score_columns(
     others = [name for name in table.types if name not in taken]
     if patterns:
         named = _matching(table, patterns, others)
-        texts = [name for name in named if _is_text(table.types[name])]
+        texts = [name for name in named if is_text(table.types[name])]
         decisions = {name: words for name in texts if (words := _decision_words(table, name, positive)) is not None}
         for name in named:
             if name not in decisions:
@@ -317,7 +317,8 @@ def _matching(table: TableFile, patterns: Sequence[str], others: list[str]) -> t
     return tuple(chosen)
 
 
-def _is_text(dtype: Any) -> bool:
+def is_text(dtype: Any) -> bool:
+    """Tell whether a pyarrow type is one of text."""
     types = require("pyarrow", extra="cli", purpose="Reading a file").types
     value = dtype.value_type if types.is_dictionary(dtype) else dtype
     return bool(types.is_string(value) or types.is_large_string(value))

@@ -43,6 +43,31 @@ def check_output(folder: Path, names: Sequence[str], *, force: bool) -> None:
         raise InvalidInputError(f"--out must be a folder that can be written to; {str(nearest)!r} cannot")
 
 
+def check_inputs(folder: Path, names: Sequence[str], *inputs: Path | None) -> None:
+    """Refuse to write results over a file that is read, whatever `--force` says.
+
+    Parameters
+    ----------
+    folder : Path
+        For the results.
+    names : sequence of str
+        The files that are written into it, or the folders that are emptied.
+    inputs : Path or None
+        The files that are read.
+    """
+    targets = {(folder / name).resolve(): name for name in names}
+    for file in inputs:
+        if file is None:
+            continue
+        for path in (file.resolve(), *file.resolve().parents):
+            if path in targets:
+                what = "is" if path == file.resolve() else "holds"
+                raise InvalidInputError(
+                    f"--out must not replace a file that is read, not even with --force; "
+                    f"{str(folder / targets[path])!r} {what} {str(file)!r}: choose another name or folder"
+                )
+
+
 @contextmanager
 def writing(folder: Path, *, force: bool) -> Iterator[Path]:
     """Give a temporary folder inside `folder`; its files move into `folder` when the block ends without an error.

@@ -85,7 +85,7 @@ def user_table(
             raise InvalidInputError(f"{option} must be given with --data: the column of the file; got none")
     found = label_values(data, label or "")
     if positive is None and len(found) == 2:
-        (_, positive), guess = positive_label(found, label or "", None)
+        (_, positive), guess = positive_label({text: text for text in found}, label or "", None)
         if guess:
             terminal.make_console().print(Text(guess), soft_wrap=True)
     return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()))

@@ -24,6 +24,7 @@ from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of, whole_number
 from fairfrontier._writing import to_csv
+from fairfrontier.chunks._files import column_values
 from fairfrontier.chunks._formats import TableFile, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.limit import AchievableFrontier, achievable_frontier
@@ -32,7 +33,7 @@ from fairfrontier.limit._task import LIMIT_MEASURES
 from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
-from fairfrontier.report._prepare import as_text, in_bands
+from fairfrontier.report._prepare import as_labels, as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._training import LEAST_STEPS
@@ -160,7 +161,7 @@ def read_search(
     text_columns = [name for name in (label, *bands) if not bands.get(name)]
     native = read_table(table, text=text_columns)
     columns = read_columns(native, parameter=file.name, text=text_columns)
-    texts, codes = as_text(columns[label], is_label=True)
+    written, codes = as_labels(column_values(native.column(label).combine_chunks()))
     known = codes >= 0
     groups = {name: in_bands(columns[name], limits) if limits else columns[name] for name, limits in bands.items()}
     for name, values in groups.items():
@@ -182,14 +183,14 @@ def read_search(
                 f"has none ({int((~known).sum()):,} such rows): pass --missing drop"
             )
         notes.append(f"{int((~known).sum()):,} of {len(known):,} rows were left out because they lack a value.")
-    labels, guess = positive_label(sorted(texts), label, positive)
+    labels, guess = positive_label(written, label, positive)
     notes += [guess] if guess else []
     features = {name: values[known] for name, values in columns.items() if name not in (label, baseline)}
     return SearchTable(
         file.name,
         features,
-        (codes == texts.index(labels[1]))[known],
-        labels,
+        (codes == list(written).index(labels[1]))[known],
+        (written[labels[0]], written[labels[1]]),
         {name: values[known] for name, values in groups.items()},
         None if score is None else _in_words(score[known], labels),
         (),
@@ -212,9 +213,9 @@ def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float,
 
 def _in_words(score: NDArray[Any], labels: tuple[str, str]) -> NDArray[Any]:
     """Return a baseline as booleans if it is decisions in the words of the label, else as it stands."""
-    texts, codes = as_text(score, is_label=True)
-    if set(texts) <= set(labels) and score.dtype.kind == "O":
-        return np.array([text == labels[1] for text in texts], dtype=bool)[codes]
+    written, codes = as_labels(score)
+    if set(written) <= set(labels) and score.dtype.kind == "O":
+        return np.array([text == labels[1] for text in written], dtype=bool)[codes]
     return score
 
 

@@ -16,6 +16,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report import Settings, summarise
 from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory
 from fairfrontier.report._outputs import output_names, write_results
+from fairfrontier.report._prepare import label_text
 from fairfrontier.report._stack import FittedStack, fit_on_part
 from fairfrontier.report._summarise import family_name
 from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
@@ -78,6 +79,10 @@ def run_stack(
         if not options.regression:  # predictions in the words of the file
             fitted.model.classes_ = np.array([_value(text) for text in table.labels])
             fitted.model.group_rates_ = _chosen_rates(fitted)
+            fitted.model._labels_ = list(table.labels)
+        # What `apply` needs to read another file as this one was read.
+        fitted.model._bands_ = {name: list(limits) for name, limits in table.bands.items()}
+        fitted.model._decisions_ = {name: list(words) for name, words in table.decisions.items()}
         bounds = bounds_in_memory(fitted.held_out, fitted.base, settings) if table.in_memory else None
     summary = _stack_summary(fitted, settings, _choice(tau, min_fairness), bounds)
     summary["trail"] = trail(options.file, table)
@@ -96,13 +101,16 @@ def _chosen_rates(fitted: FittedStack) -> dict[str, dict[str, list[int]]]:
 
 def _value(text: str) -> str | bool | float:
     """Return a label as people mean it: a number or a truth value where it reads like one."""
-    if text in ("true", "false"):
-        return text == "true"
+    plain = label_text(text)
+    if plain in ("true", "false"):
+        return plain == "true"
     try:
-        value = float(text)
+        value = float(plain)
     except ValueError:
         return text
-    return int(value) if value.is_integer() else value
+    if not value.is_integer():
+        return value
+    return int(plain) if abs(value) < 2**53 else text
 
 
 def _choice(tau: float | None, min_fairness: float | None) -> str:

@@ -1,6 +1,7 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -63,6 +64,10 @@ class AuditTable:
         Whether the rows are one chunk that is in memory.
     labels : (str, str)
         The negative and the positive label as they stand in the file; empty for regression.
+    bands : dict of str to tuple of float
+        The limits of the attributes that were put into bands.
+    decisions : dict of str to (str, str)
+        The scores that are words in the file, and the words of decision 0 and decision 1.
     groups : dict of str to list of str
         The groups of each attribute.
     threshold : float
@@ -80,6 +85,8 @@ class AuditTable:
     n_read: int
     in_memory: bool
     labels: tuple[str, str]
+    bands: dict[str, tuple[float, ...]]
+    decisions: dict[str, tuple[str, str]]
     groups: dict[str, list[str]]
     threshold: float
     rule: str
@@ -93,16 +100,16 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     in_memory = options.chunk_rows is None
     common = _common_threshold(options)
     most_double = MOST_DOUBLE if in_memory and (common is not None or options.regression) else None
-    raw, columns = _raw_rows(table, options, most_double, partial(single_precision, threshold=common))
+    raw, columns, bands = _raw_rows(table, options, most_double, partial(single_precision, threshold=common))
     raw.progress = progress
     if in_memory:
         raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=most_double))
     survey = raw.sum(Surveyor(options.label, options.regression))
-    _check_survey(survey, options)
+    _check_survey(survey, options, table.kind)
     kept, columns = _kept(survey, columns, options)
     labels, guess = ("", ""), ""
     if options.label is not None and not options.regression:
-        labels, guess = positive_label(sorted(survey.labels), options.label, options.positive)
+        labels, guess = positive_label(survey.written, options.label, options.positive)
     unit = not options.regression and options.label is not None
     low, high = survey.low[list(kept)], survey.high[list(kept)]
     hair = unit & ((low < 0) | (high > 1)) & (low >= -SLACK) & (high <= 1 + SLACK)
@@ -130,7 +137,20 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     rescaled = scaled is not chunks
     if rescaled and in_memory:
         scaled = whole(gathered(scaled))
-    return AuditTable(scaled, n_rows, survey.n_rows, in_memory, labels, groups, threshold, rule, rescaled, tuple(notes))
+    return AuditTable(
+        scaled,
+        n_rows,
+        survey.n_rows,
+        in_memory,
+        (survey.written.get(labels[0], ""), survey.written.get(labels[1], "")),
+        bands,
+        {name: words for name, words in columns.decisions.items() if name in names},
+        groups,
+        threshold,
+        rule,
+        rescaled,
+        tuple(notes),
+    )
 
 
 def _common_threshold(options: AuditOptions) -> float | None:
@@ -141,8 +161,8 @@ def _common_threshold(options: AuditOptions) -> float | None:
 
 def _raw_rows(
     table: TableFile, options: AuditOptions, most_double: int | None, to_single: Any
-) -> tuple[StreamedChunks, ScoreColumns]:
-    """Return the rows as they stand in the file, numbers put into bands, and which columns may be scores."""
+) -> tuple[StreamedChunks, ScoreColumns, dict[str, tuple[float, ...]]]:
+    """Return the rows as they stand in the file, numbers put into bands, which columns may be scores, and the bands."""
     for name, option in ((options.label, "--label"), (options.sample_weight, "--sample-weight")):
         if name is not None:
             check_column(table, name, option=option)
@@ -172,7 +192,7 @@ def _raw_rows(
         to_single=to_single if single else None,
     )
     limits = {name: limits for name, limits in bands.items() if limits}
-    return (raw.map(Banded(limits)) if limits else raw), columns
+    return (raw.map(Banded(limits)) if limits else raw), columns, limits
 
 
 def _limits(
@@ -226,14 +246,15 @@ def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None 
     return table
 
 
-def _check_survey(survey: Survey, options: AuditOptions) -> None:
+def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
     """Raise for missing labels and groups, for an attribute with one group only, and for far too many."""
     for name, (row, _) in survey.missing.items():
         option = "--label" if name == options.label else "--sensitive"
         if options.missing == "drop" or (options.missing == "group" and name != options.label):
             continue
+        words = " (in CSV a word such as NA is none, too)" if kind == "CSV" else ""
         raise GroupError(
-            f"{option} {name!r} must have no missing value; row {row + 1} has none: pass --missing drop"
+            f"{option} {name!r} must have no missing value; row {row + 1} has none{words}: pass --missing drop"
             + ("" if name == options.label else ", or --missing group to make them a group of their own")
         )
     for name, groups in survey.groups.items():
@@ -307,14 +328,25 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
     return notes
 
 
-def positive_label(values: list[str], name: str, positive: str | None) -> tuple[tuple[str, str], str]:
-    """Return the negative and the positive value of a label, and how the positive one was found if nobody named it."""
+def positive_label(written: Mapping[str, str], name: str, positive: str | None) -> tuple[tuple[str, str], str]:
+    """Return the negative and the positive label, and how the positive one was found if nobody named it.
+
+    Parameters
+    ----------
+    written : mapping of str to str
+        The labels as `label_text` writes them, which are returned, and as they stand in the file.
+    name : str
+        The column.
+    positive : str or None
+        What the user calls the positive one.
+    """
+    values = sorted(written.values())
     if len(values) != 2:
         advice = "for a numeric target pass --accuracy r2" if len(values) > 2 else "both must occur"
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )
-    labels, guess = ordered_labels(values, option="--positive")
+    labels, guess = ordered_labels(list(written), option="--positive", written=written)
     if positive is None:
         return labels, guess
     if label_text(positive) not in labels:

@@ -48,6 +48,8 @@ class Columns:
         Scores that are words, and the words of decision 0 and decision 1.
     to_single : callable or None
         What turns a column of scores into single precision; None: they keep that of the file.
+    verbatim : bool
+        Whether words such as NA stay what they are in a CSV file's columns of text.
     """
 
     label: str | None
@@ -59,6 +61,7 @@ class Columns:
     numbers: tuple[str, ...] = ()
     decisions: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     to_single: Callable[[NDArray[Any]], NDArray[np.float32]] | None = None
+    verbatim: bool = False
 
     def about_rows(self) -> list[str]:
         """Return the columns that are not scores, each once."""
@@ -82,7 +85,7 @@ class Columns:
             values[:] = found if self.to_single is None else self.to_single(found)
 
         def read(name: str | None) -> NDArray[Any] | None:
-            return None if name is None else _values(batch.column(position[name]))
+            return None if name is None else column_values(batch.column(position[name]))
 
         return Rows.validated(
             read(self.label),
@@ -136,7 +139,7 @@ def _numbers(column: Any, name: str) -> NDArray[Any]:
 
 def _decided(column: Any, name: str, words: tuple[str, str], first_row: int) -> NDArray[np.float32]:
     """Return a column of two words as decisions 0 and 1, NaN where there is none."""
-    values = _values(column)
+    values = column_values(column)
     decided = np.full(len(values), np.nan, dtype=np.float32)
     for decision, word in enumerate(words):
         decided[values == word] = decision
@@ -149,7 +152,7 @@ def _decided(column: Any, name: str, words: tuple[str, str], first_row: int) -> 
     return decided
 
 
-def _values(column: Any) -> NDArray[Any]:
+def column_values(column: Any) -> NDArray[Any]:
     """Return a column as numbers, or as objects of which each distinct one exists once; what is missing is None."""
     types = require("pyarrow", extra="cli", purpose=_PURPOSE).types
     numbers = types.is_integer(column.type) or types.is_floating(column.type) or types.is_boolean(column.type)
@@ -187,6 +190,7 @@ def file_chunks(
     numbers: Sequence[str] = (),
     decisions: Mapping[str, tuple[str, str]] | None = None,
     to_single: Callable[[NDArray[Any]], NDArray[np.float32]] | None = None,
+    verbatim: bool = False,
 ) -> StreamedChunks:
     """Read a CSV, Parquet or Excel file in chunks; which of them it is, its first bytes say.
 
@@ -212,6 +216,8 @@ def file_chunks(
         Scores that are words, and the words of decision 0 and decision 1.
     to_single : callable, optional
         What turns a column of scores into single precision; None: they keep that of the file.
+    verbatim : bool
+        Whether words such as NA stay what they are in a CSV file's columns of text; otherwise they are missing.
 
     Examples
     --------
@@ -234,6 +240,7 @@ def file_chunks(
         tuple(numbers),
         decisions or {},
         to_single,
+        verbatim,
     )
     known = _resolved(asked, table)
     step = rows_of_chunk(chunk_rows, len(known.scores))
@@ -396,7 +403,7 @@ def _csv_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tupl
     numbers = [name for name in (*columns.scores, *columns.numbers) if not arrow.types.is_boolean(types[name])]
     words = (*columns.text, *columns.decisions)
     types |= dict.fromkeys(numbers, arrow.float64()) | dict.fromkeys(words, arrow.string())
-    converting = found.converting(csv, column_types=types, include_columns=columns.all())
+    converting = found.converting(csv, verbatim=columns.verbatim, column_types=types, include_columns=columns.all())
     n_rows = 0
     for block in (SMALL_BLOCK, BLOCK):
         before = n_rows

@@ -29,6 +29,11 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAMPLE_LINES = 5000
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.I)
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.I)
+# Words of CSV files that stand for nothing, beside the empty cell.
+NOTHING = frozenset(
+    {"#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN"}
+    | {"N/A", "NA", "NULL", "NaN", "n/a", "nan", "null"}
+)
 # Bytes that an Excel file may unpack to, and how many times its own size where that is more: sheets shrink to a tenth.
 _UNPACKED, _RATIO = 2**27, 100
 
@@ -47,9 +52,17 @@ class CsvFormat:
         parsing = csv.ParseOptions(delimiter=self.delimiter, newlines_in_values=True)
         return csv.ReadOptions(block_size=block, encoding=self.encoding), parsing
 
-    def converting(self, csv: Any, **options: Any) -> Any:
-        """Return pyarrow's options for converting text into values."""
-        return csv.ConvertOptions(strings_can_be_null=True, decimal_point=self.decimal_point, **options)
+    def converting(self, csv: Any, *, verbatim: bool = False, **options: Any) -> Any:
+        """Return pyarrow's options for converting text into values.
+
+        Words such as NA are missing, in columns of text as well unless these are taken as they stand (`verbatim`).
+        """
+        return csv.ConvertOptions(
+            null_values=["", *sorted(NOTHING)],
+            strings_can_be_null=not verbatim,
+            decimal_point=self.decimal_point,
+            **options,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +235,9 @@ def distinct_texts(table: TableFile, name: str) -> list[str]:
     return [str(value) for value in column.unique().to_pylist() if value is not None]
 
 
-def read_batches(table: TableFile, *, text: Sequence[str] = (), chunk_rows: int | None = None) -> Iterator[Any]:
+def read_batches(
+    table: TableFile, *, text: Sequence[str] = (), chunk_rows: int | None = None, verbatim: bool = False
+) -> Iterator[Any]:
     """Yield all columns of a file as pyarrow tables of some rows each.
 
     Parameters
@@ -233,6 +248,8 @@ def read_batches(table: TableFile, *, text: Sequence[str] = (), chunk_rows: int 
         Columns of a CSV file that are text whatever they look like.
     chunk_rows : int, optional
         Rows at a time; None: as they come.
+    verbatim : bool
+        Whether words such as NA stay what they are in a CSV file's columns of text.
     """
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
@@ -249,9 +266,10 @@ def read_batches(table: TableFile, *, text: Sequence[str] = (), chunk_rows: int 
         # A column of whole numbers at the top of the file may have fractions further down.
         whole = [name for name, one in table.types.items() if arrow.types.is_integer(one)]
         types = table.types | dict.fromkeys(whole, arrow.float64()) | dict.fromkeys(text, arrow.string())
+        converting = table.csv.converting(csv, verbatim=verbatim, column_types=types)
         with (
             open_stream(table.path, table.csv) as (stream, _),
-            csv.open_csv(stream, *table.csv.options(csv), table.csv.converting(csv, column_types=types)) as reader,
+            csv.open_csv(stream, *table.csv.options(csv), converting) as reader,
         ):
             for batch in reader:
                 for start in range(0, batch.num_rows, chunk_rows or max(batch.num_rows, 1)):

@@ -4,8 +4,9 @@ The look (`Survey`) finds labels, groups and the range of every column of scores
 or keep what is missing, and put scores on one scale where models have thresholds of their own.
 """
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -17,6 +18,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._columns import factorize
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._writing import plain_number
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
@@ -30,6 +32,8 @@ NO_ROW = np.iinfo(np.int64).max
 UNKNOWN = "(missing)"
 # What to do with rows that lack a label, a group or a score.
 MISSING = ("error", "drop", "group")
+# A whole number, all of whose digits count.
+_WHOLE = re.compile("[-+]?[0-9]{1,300}")
 # What people call the outcome that is wanted, and its opposite.
 _POSITIVE = re.compile(
     "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|select|"
@@ -50,7 +54,9 @@ class Survey:
     n_rows : int
         How many rows.
     labels : dict of str to int
-        The values of a class label, as text, and how many rows have each.
+        The values of a class label, as `label_text` writes them, and how many rows have each.
+    written : dict of str to str
+        The same values as they stand in the file.
     groups : dict of str to dict of str to int
         The same for each sensitive attribute.
     combinations : set of tuple of str
@@ -71,6 +77,7 @@ class Survey:
 
     n_rows: int
     labels: dict[str, int]
+    written: dict[str, str]
     groups: dict[str, dict[str, int]]
     combinations: set[tuple[str, ...]]
     missing: dict[str, tuple[int, int]]
@@ -87,6 +94,7 @@ class Survey:
         return Survey(
             self.n_rows + other.n_rows,
             _added(self.labels, other.labels),
+            {key: _plainest(self.written.get(key), other.written.get(key)) for key in (*self.written, *other.written)},
             {name: _added(groups, other.groups[name]) for name, groups in self.groups.items()},
             self.combinations | other.combinations,
             _earliest(self.missing, other.missing),
@@ -137,13 +145,14 @@ class Surveyor:
     def __call__(self, rows: Rows) -> Survey:
         missing: dict[str, tuple[int, int]] = {}
         labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
+        written: dict[str, str] = {}
         if self.label is not None and self.regression:
             unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
             if len(unknown):
                 missing[self.label] = int(rows.row[unknown[0]]), len(unknown)
         elif self.label is not None:
-            texts, of_label = as_text(np.asarray(rows.y), is_label=True)
-            labels = _counted(texts, of_label, rows, missing, self.label)
+            written, of_label = as_labels(np.asarray(rows.y))
+            labels = _counted(list(written), of_label, rows, missing, self.label)
         groups: dict[str, dict[str, int]] = {}
         combined, names = np.zeros(len(rows), dtype=np.intp), [()]
         for name, values in rows.sensitive.items():
@@ -154,35 +163,66 @@ class Surveyor:
             names = [(*names[first], ["", *texts][second]) for first, second in pairs]
         zeros, ones = ({label: np.zeros(rows.scores.shape[1]) for label in labels} for _ in range(2))
         ranges = _ranges(rows, list(labels), of_label, zeros, ones)
-        return Survey(len(rows), labels, groups, set(names), missing, *ranges, zeros, ones)
+        return Survey(len(rows), labels, written, groups, set(names), missing, *ranges, zeros, ones)
 
 
-def as_text(values: NDArray[Any], *, is_label: bool = False) -> tuple[list[str], IntArray]:
+def as_text(values: NDArray[Any]) -> tuple[list[str], IntArray]:
     """Return the distinct values of a column as text, and each row's index among them, -1 where it has none."""
+    written, codes = _distinct_texts(values, str)
+    return list(written), codes
+
+
+def as_labels(values: NDArray[Any]) -> tuple[dict[str, str], IntArray]:
+    """Return the distinct labels as `label_text` writes them and as they stand in the file, and each row's index."""
+    return _distinct_texts(values, label_text)
+
+
+def _distinct_texts(values: NDArray[Any], key: Callable[[Any], str]) -> tuple[dict[str, str], IntArray]:
     distinct, codes = validate.distinct(values, parameter="column")
-    texts: dict[str, int] = {}
-    index = np.empty(len(distinct), dtype=np.intp)
+    written: dict[str, str] = {}
+    places: dict[str, int] = {}
+    index = np.full(len(distinct), -1, dtype=np.intp)
     for code, value in enumerate(distinct):
-        missing = validate.is_missing(value)
-        text = "" if missing else label_text(value) if is_label else str(value)
-        index[code] = -1 if missing else texts.setdefault(text, len(texts))
-    return list(texts), index[codes]
+        if not validate.is_missing(value):
+            text = key(value)
+            index[code] = places.setdefault(text, len(places))
+            written[text] = _plainest(written.get(text), _own_text(value))
+    return written, index[codes]
+
+
+def _plainest(first: str | None, second: str | None) -> str:
+    """Return the shorter of two ways to write a label, whichever rows came first."""
+    return min((text for text in (first, second) if text is not None), key=lambda text: (len(text), text))
+
+
+def _own_text(value: Any) -> str:
+    """Write a value as it stands in the file; numbers and truth values of a Parquet file as CSV would have them."""
+    if isinstance(value, (bool, np.bool_)):
+        return str(value).lower()
+    if isinstance(value, (float, np.floating)) and math.isfinite(value):
+        return plain_number(float(value))
+    return str(value).strip()
 
 
 def label_text(value: Any) -> str:
-    """Write a label value so that 1, 1.0 and "1" are one, and True and "true" too."""
-    if isinstance(value, (bool, np.bool_)):
-        return str(value).lower()
-    text = str(value).strip()
+    """Write a label value so that 1, 1.0, "1" and "01" are one, and True and "true" too; no digit is lost.
+
+    Examples
+    --------
+    >>> [label_text(value) for value in (1.0, "01", "True", 1234567, "12345678901234567890", "2.50", "yes")]
+    ['1', '1', 'true', '1234567', '12345678901234567890', '2.5', 'yes']
+    """
+    text = _own_text(value)
     if text.lower() in ("true", "false"):
         return text.lower()
-    try:
-        return f"{float(text):g}"
-    except ValueError:
-        return text
+    if _WHOLE.fullmatch(text):
+        return str(int(text))
+    return plain_number(float(text)) if _is_number(text) and math.isfinite(float(text)) else text
 
 
-def ordered_labels(values: Sequence[str], *, option: str) -> tuple[tuple[str, str], str]:
+def ordered_labels(
+    values: Sequence[str], *, option: str, written: Mapping[str, str] | None = None
+) -> tuple[tuple[str, str], str]:
     """Return two labels, the negative one first, and how the positive one was found; empty: it is plain.
 
     Parameters
@@ -191,6 +231,8 @@ def ordered_labels(values: Sequence[str], *, option: str) -> tuple[tuple[str, st
         Both labels, as `label_text` writes them.
     option : str
         What the user can say it with.
+    written : mapping of str to str, optional
+        The labels as they stand in the file, for the words.
 
     Examples
     --------
@@ -200,11 +242,13 @@ def ordered_labels(values: Sequence[str], *, option: str) -> tuple[tuple[str, st
     first, second = sorted(values, key=float) if all(map(_is_number, values)) else sorted(values)
     if (first, second) in (("0", "1"), ("-1", "1"), ("false", "true")):
         return (first, second), ""
+    own = {} if written is None else written
     known = in_known_order(first, second)
     if known is not None:
-        return known, f"The positive label is taken to be {known[1]!r}, by its name."
+        return known, f"The positive label is taken to be {own.get(known[1], known[1])!r}, by its name."
     return (first, second), (
-        f"The positive label is a guess: {second!r}, the second in sorted order. Say which one it is with {option}."
+        f"The positive label is a guess: {own.get(second, second)!r}, the second in sorted order. Say which one "
+        f"it is with {option}."
     )
 
 
@@ -320,8 +364,8 @@ class Prepared:
             y = np.asarray(rows.y, dtype=np.float64)
             known &= np.isfinite(y)
         elif rows.y is not None:
-            texts, codes = as_text(np.asarray(rows.y), is_label=True)
-            y = codes == (texts.index(self.positive) if self.positive in texts else -2)
+            written, codes = as_labels(np.asarray(rows.y))
+            y = codes == (list(written).index(self.positive) if self.positive in written else -2)
             known &= codes >= 0
         sensitive = {}
         for name, values in rows.sensitive.items():

@@ -21,6 +21,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._conclusion import Conclusion, stability
+from fairfrontier.search._news import seen_in
 from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
 from fairfrontier.search._problem import prepare
 from fairfrontier.search._requirement import SearchRequirement
@@ -257,6 +258,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             for name, values in training.sensitive.items()
         }
         self.model_ = model_of(runs, found, self.chosen_.name, self.classes_, float(self.threshold))
+        self.model_._seen = seen_in(used)
 
     def _keep(self, found: Conclusion) -> None:
         """Keep what a search found."""

@@ -11,7 +11,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import ModelFamily
-from fairfrontier.search._table import Columns, TableEncoding, read_columns
+from fairfrontier.search._news import News, news_of
+from fairfrontier.search._table import Columns, TableEncoding, as_kind, read_columns
 
 
 class SearchModel(ClassifierMixin, BaseEstimator):
@@ -41,6 +42,9 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         The second model of a cross-fitted search. Each row is scored by one of the two, by a hash of its features, so
         that equal rows are decided equally: half of the rows by each, as in the test.
     """
+
+    # What the table of the search had, by `seen_in`; files of earlier versions do not say.
+    _seen: dict[str, dict[str, Any]] | None = None
 
     def __init__(
         self,
@@ -133,6 +137,15 @@ class SearchModel(ClassifierMixin, BaseEstimator):
             model.encoding.transform({name: columns[name] for name in model.encoding.names}, first_row)
             for model in self._models
         ]
+
+    def news(self, X: Any) -> News:
+        """Return the categories and the blanks of a table that the search had not in these columns."""
+        if self._seen is None:
+            return News({}, {})
+        columns = read_columns(X, categories=self.categories)
+        codes = {code.name: code for model in self._models for code in model.encoding.codes_}
+        typed = {name: as_kind(columns[name], code.kind, name=name, levels=code.levels) for name, code in codes.items()}
+        return news_of(typed, {name: code.kind for name, code in codes.items()}, self._seen)
 
     def base_scores(self, matrix: FloatArray) -> FloatArray:
         """Return the scores (n, k) of the base models for encoded rows."""

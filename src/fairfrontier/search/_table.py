@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._columns import is_frame, is_missing, unique_names
 from fairfrontier._validation import FloatArray
+from fairfrontier.chunks._formats import NOTHING
 from fairfrontier.exceptions import InvalidInputError
 
 NUMBER, CATEGORY, DATE = "number", "category", "date"
@@ -26,7 +27,7 @@ _AMOUNT = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|[1-9]\d{0,2}(?:,\d{3})+(
 _DIGITS = re.compile(r"[-+]?\d+(?:\.\d*)?")
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
 # Text that stands for nothing.
-_NOTHING = frozenset({"", "na", "n/a", "nan", "null", "none"})
+_NOTHING = frozenset({"", "none"} | {word.lower() for word in NOTHING})
 
 Columns = dict[str, NDArray[Any]]
 # Categories of a feature that become columns of their own: the most frequent ones with at least so many rows.
@@ -140,7 +141,9 @@ def _of_series(series: Any, *, as_text: bool, is_category: bool) -> NDArray[Any]
             series = series.dt.replace_time_zone(None)
         return np.asarray(series.to_numpy()).astype("datetime64[s]")
     values = np.array(series.to_list(), dtype=object)
-    return values if as_text else _typed(values, is_category=is_category)
+    if as_text:
+        return np.array([None if isinstance(one, str) and not one.strip() else one for one in values], dtype=object)
+    return _typed(values, is_category=is_category)
 
 
 def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
