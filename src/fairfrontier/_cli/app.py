@@ -302,7 +302,6 @@ def search(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.options import check_seed, parse_delimiter
     from fairfrontier._cli.search import (
-        PDF,
         SEARCH_OUTPUTS,
         check_achievable,
         check_steps,
@@ -314,6 +313,7 @@ def search(
     )
     from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
+    from fairfrontier.search._verify import PDF
 
     check_output(out, ("summary.json",), force=force)
     if pdf:

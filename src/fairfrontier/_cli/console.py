@@ -234,7 +234,8 @@ def print_verified(console: Console, problems: Sequence[str], compared: int) -> 
     for problem in problems:
         console.print(Text(printable(problem, 400)))
     if not problems:
-        console.print(Text(f"Everything agrees: {compared:,} figures were computed again from the saved decisions."))
+        again = f"{compared:,} figures were computed again from the saved decisions or compared with the plan"
+        console.print(Text(f"Everything agrees: {again}, and everything else is as the search wrote it."))
 
 
 def print_datasets(console: Console) -> None:

@@ -36,10 +36,9 @@ from fairfrontier.report._prepare import as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._training import LEAST_STEPS
-from fairfrontier.search._verify import file_hash
+from fairfrontier.search._verify import FILES, PDF, sealed
 
-SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
-PDF = "dossier.pdf"
+SEARCH_OUTPUTS = (*FILES, "summary.json")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
 _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DATASETS = ("adult", "bank", "compas", "default")
@@ -284,8 +283,7 @@ def run_search(
     (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
     if pdf:
         print_page(folder / "dossier.html", folder / PDF)
-    written = [name for name in (*SEARCH_OUTPUTS, *([PDF] if pdf else [])) if name != "summary.json"]
-    summary["files"] = {name: file_hash(folder / name) for name in written}
+    summary = sealed(summary, folder, (*FILES, *([PDF] if pdf else [])))
     content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     scratch = folder / "summary.json.tmp"
     scratch.write_text(content + "\n", encoding="utf-8")
