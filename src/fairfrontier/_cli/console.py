@@ -156,9 +156,11 @@ def _fauc_line(summary: dict[str, Any]) -> Text:
     return line
 
 
-def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
-    """Say where the results are."""
+def print_files(console: Console, folder: Path, names: Sequence[str], removed: Sequence[str] = ()) -> None:
+    """Say where the results are, and which of an earlier run are no longer there."""
     console.print()
+    if removed:
+        console.print(Text(f"Removed, of an earlier run: {', '.join(removed)}."))
     console.print(Text(f"Written to {printable(str(folder), 400)}: {', '.join(names)}."))
 
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairfrontier import datasets
-from fairfrontier._cli.options import check_column, check_numbers, parse_bands, shown
+from fairfrontier._cli.options import check_column, check_numbers, check_once, parse_bands, shown
 from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._extras import require
@@ -205,6 +205,7 @@ def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float,
         check_column(table, name, option="--sensitive")
         if limits:
             check_numbers(table, name, option="--sensitive")
+        check_once(name, bands)
         bands[name] = limits
     return bands
 
