@@ -293,11 +293,21 @@ def test_a_data_set_with_one_model_and_a_printed_dossier(tmp_path, capsys):
         (["--sensitive", "skill"], "--sensitive 'skill' must be a set of groups"),
         (["--baseline", "height"], "--baseline must be given once"),
         (["--margin", "-1"], "margin must be"),
+        (["--drop", "skill", "--keep", "skill"], "drop and keep must name different columns; got 'skill' in both"),
+        (["--sensitive", "height:0", "--sensitive", "height:1"], "each column once; got 'height' twice"),
     ],
 )
 def test_bad_options(file, tmp_path, capsys, options, message):
     assert main(arguments(file, tmp_path / "out", *options)) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_both_requirements_are_named(file, tmp_path, capsys):
+    assert main(arguments(file, tmp_path / "out", "--min-fairness", "0.99", "--min-ratio", "0.5")) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "should have fairness of at least 0.99 and a ratio of rates of at least 0.5; what is required cannot" in shown
+    )
 
 
 def test_a_leak_is_asked_about(file, tmp_path, capsys):

@@ -173,7 +173,9 @@ def _selection_words(operating: dict[str, Any]) -> list[Piece]:
         known = [text(", promised "), figure(level(operating["promised"])), text(sure)]
     asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
     unmet = operating["promised"] is None and operating["estimated"] < operating["asked"] - _SHOWN
-    more = "The request was not met: by these rows no stack of the models is fair enough. " if unmet else ""
+    more = (
+        "The request was not met: these rows cannot show so much, and this stack seems the fairest. " if unmet else ""
+    )
     return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(f". {more}")]
 
 

@@ -130,8 +130,8 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     lacking = sum(count for _, count in survey.missing.values()) + survey.n_no_score[list(kept)].sum()
     if options.missing == "drop" and lacking >= survey.n_rows and not any(len(rows) for rows in chunks):
         raise InvalidInputError(
-            f"--missing drop must leave a row; every row of {options.file.name} lacks a label, a group or a score: leave "
-            "models out with --scores"
+            f"--missing drop must leave a row; every row of {options.file.name} lacks a label, a group or a score: "
+            "leave models out with --scores"
         )
     if in_memory:
         chunks = whole(gathered(chunks))
