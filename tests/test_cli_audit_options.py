@@ -403,3 +403,43 @@ def test_rows_of_a_file_are_counted_from_one(run, weight, shown):
     for chunks in ((), ("--chunk-rows", "5")):
         code, text, _, _ = run(frame, "--sample-weight", "w", "--scores", "m_*", *chunks)
         assert (code, f"sample_weight must be finite and non-negative; got {shown} in row 9:" in text) == (2, True)
+
+
+def test_a_copy_of_the_label_is_no_model_whatever_is_blank(run):
+    frame = people()
+    copies = frame.assign(outcome=frame["y"].astype(float), turned=1.0 - frame["y"], smoker=(frame["age"] > 40) * 1.0)
+    copies.loc[[3, 700], "outcome"] = np.nan
+    copies.loc[5, ["turned", "smoker"]] = np.nan
+    for chunk in ((), ("--chunk-rows", "100")):
+        code, text, _, out = run(copies, "--missing", "drop", *chunk)
+        assert code == 0
+        models = pd.read_csv(out / "points.csv")["model"].tolist()
+        assert models[:3] == ["m_0", "m_1", "m_2"]
+        assert not {"outcome", "turned", "smoker"} & set(models)
+        assert "agrees with the label" in text
+
+
+class TestDecimalCommas:
+    def write(self, path, frame):
+        frame.to_csv(path, sep=";", decimal=",", index=False)
+
+    def audit(self, path, *options):
+        return main(["audit", str(path), "--label", "y", "--sensitive", "sex", "--no-stack", *options])
+
+    def test_whole_numbers_at_the_top_do_not_hide_them(self, tmp_path):
+        frame = people()
+        frame.loc[:200, ["m_0", "m_1", "m_2"]] = frame.loc[:200, ["m_0", "m_1", "m_2"]].round()
+        self.write(tmp_path / "p.csv", frame)
+        assert self.audit(tmp_path / "p.csv", "--out", str(tmp_path / "out")) == 0
+        points = pd.read_csv(tmp_path / "out" / "points.csv")
+        assert points["model"].tolist()[:3] == ["m_0", "m_1", "m_2"]
+        expected = ff.tradeoff_points(frame["y"], frame[["m_0"]], sensitive_features=frame["sex"])
+        assert points["fairness"][0] == pytest.approx(expected.fairness[0], abs=1e-12)
+
+    def test_a_column_with_points_beside_them_is_asked_about(self, tmp_path, capsys):
+        self.write(tmp_path / "p.csv", people().assign(icd=["10.1", "11.2", "12.5"] * 300))
+        assert self.audit(tmp_path / "p.csv", "--out", str(tmp_path / "out")) == 2
+        assert "column 'icd' of p.csv holds numbers with a decimal point, such as '10.1'" in capsys.readouterr().err
+        assert self.audit(tmp_path / "p.csv", "--scores", "m_*", "--out", str(tmp_path / "out")) == 0
+        assert self.audit(tmp_path / "p.csv", "--scores", "icd", "--out", str(tmp_path / "no")) == 2
+        assert "--scores 'icd' must be numbers; got numbers with a decimal point" in capsys.readouterr().err

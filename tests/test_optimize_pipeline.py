@@ -178,29 +178,34 @@ def test_a_notebook_shows_the_frontier_with_the_chosen_point(rows):
     assert f"accuracy {chosen.selection_.accuracy:.3f}" in chosen._repr_html_()
 
 
-class TestAddedToOtherRows:
-    @pytest.fixture(scope="class")
-    def fitted(self):
-        rng = np.random.default_rng(0)
-        X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
-        group = rng.integers(0, 2, 300)
-        y = (X["a"] + rng.normal(size=300) > 0).astype(int).to_numpy()
-        stack = ff.FairStacksClassifier([("line", LogisticRegression())], random_state=0)
-        return stack.fit(X, y, sensitive_features=group), X, y, group
+@pytest.fixture(scope="module")
+def small_stack():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(300, 3)), columns=list("abc"))
+    group = rng.integers(0, 2, 300)
+    y = (X["a"] + rng.normal(size=300) > 0).astype(int).to_numpy()
+    stack = ff.FairStacksClassifier([("line", LogisticRegression())], random_state=0)
+    return stack.fit(X, y, sensitive_features=group), X, y, group
 
-    def test_equal_rows_in_another_object_are_welcome(self, fitted):
-        stack, X, y, group = fitted
+
+class TestAddedToOtherRows:
+    def test_equal_rows_in_another_object_are_welcome(self, small_stack):
+        stack, X, y, group = small_stack
         more = [("tree", DecisionTreeClassifier(max_depth=2, random_state=0))]
         one = stack.add_estimators(more, X, y, sensitive_features=group)
         other = stack.add_estimators(more, X.copy(), y.tolist(), sensitive_features=group.copy())
         np.testing.assert_array_equal(one.path_.weights, other.path_.weights)
 
     @pytest.mark.parametrize("wrong", ["X", "y", "sensitive_features", "sample_weight"])
-    def test_other_rows_are_refused(self, fitted, wrong):
-        stack, X, y, group = fitted
+    def test_other_rows_are_refused(self, small_stack, wrong):
+        stack, X, y, group = small_stack
         given = {"X": X, "y": y, "sensitive_features": group}
-        given[wrong] = {"X": X.iloc[::-1], "y": 1 - y, "sensitive_features": 1 - group}.get(
-            wrong, np.arange(1.0, 301.0)
-        )
+        others = {
+            "X": X.iloc[::-1],
+            "y": 1 - y,
+            "sensitive_features": 1 - group,
+            "sample_weight": np.arange(1.0, 301.0),
+        }
+        given[wrong] = others[wrong]
         with pytest.raises(InvalidInputError, match=f"{wrong}.* must be that of the fit, row by row"):
             stack.add_estimators([("tree", DecisionTreeClassifier(max_depth=2))], **given)

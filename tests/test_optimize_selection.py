@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -11,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
-from fairfrontier.optimize._selection import _n_rows
+from fairfrontier.optimize._selection import Selection, _first_likely, _n_rows
 from fairfrontier.optimize._selection_rule import Limits, SelectionRule
 from fairfrontier.quantify._promise import _rounded
 
@@ -263,6 +264,41 @@ class TestTheSequenceOfTests:
         places = rule.single().place[:-1, 0]
         np.testing.assert_allclose(places, np.arange(10 * (rule.n_nodes - 1) + 1) / 10, atol=1e-9)
 
+    def test_along_a_path_of_one_contrast_the_bias_goes_one_way(self, rule):
+        seen = rule.sweep.out_of_fold.rates[:-1]
+        assert (np.diff(seen[:, 0] - seen[:, 1]) > 0).any()
+        assert (np.diff(seen[:, 0] - seen[:, 1]) < 0).any()
+        for rates in (rule.seen[0], rule.rates[0]):
+            steps = np.diff(rates[:, 0] - rates[:, 1])
+            assert (steps >= -1e-12).all() or (steps <= 1e-12).all()
+        np.testing.assert_allclose(rule.seen[0].sum(axis=1), seen.sum(axis=1), atol=1e-12)
+
+    def test_between_two_nodes_both_have_their_share(self, rule):
+        last = rule.n_nodes - 1.0
+        found = rule.between(np.array([0.0, 2.25, last - 0.5, last]))
+        np.testing.assert_allclose(found.place, [[0, 1], [2, 3], [last - 1, last], [last, last]])
+        np.testing.assert_allclose(found.share, [1.0, 0.75, 0.5, 1.0])
+
+    def test_a_mixture_that_always_draws_one_stack_is_that_stack(self):
+        H, y, group = population(3, 4000, shift=0.3)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        chosen = model.select(0.3, confidence=0.9, randomize=True)
+        assert chosen.selection_.kind == "stack"
+        assert chosen.mixture_ is None
+        np.testing.assert_allclose(chosen.weights_, model.at(target=chosen.target_).weights_, atol=1e-12)
+
+    def test_mixtures_begin_with_the_last_that_is_likely_to_pass(self, rule):
+        size, limits = np.array([400.0, 900.0]), Limits(min_fairness=0.8)
+        seen = [np.array([[0.5, 0.5], [0.5, 0.58], [0.5, 0.65], [0.5, 0.9], [0.5, 0.66]])]
+        expected = 0
+        for i, (a, b) in enumerate(seen[0]):
+            error = np.sqrt(a * (1 - a) / 400 + b * (1 - b) / 900)
+            if abs(a - b) + (norm.ppf(0.95) + 2.0) * error <= 0.2:
+                expected = i
+        assert expected == 1
+        assert _first_likely(seen, size, rule.sets, limits, 0.95) == expected
+        assert _first_likely(seen, size, rule.sets, Limits(min_fairness=0.99), 0.95) == 0
+
     def test_it_begins_at_the_fairest_and_one_and_a_half_errors_on_both_sides(self, rule):
         found, begin = rule.sequence(Limits(min_fairness=0.95), randomize=False)
         assert sum(begin.values()) == pytest.approx(1.0)
@@ -497,6 +533,8 @@ class TestWhatCanBePromised:
                     assert possible < asked
                     named += 1
                     assert model.select(possible, confidence=0.95, **options).selection_.promised == possible
+                    with pytest.raises(InfeasibleError):
+                        model.select(round(possible + 0.001, 3), confidence=0.95, **options)
         assert named >= 2
 
     def test_a_ratio_that_an_error_names_is_promised_when_asked_for(self):
@@ -545,3 +583,24 @@ def test_the_error_of_a_mean_prediction_is_that_of_predictions_not_of_targets():
         predicted = model.at(target=model.path_.target[0]).predict(H) / y.std()
         expected = predicted.std() / np.sqrt(sizes) * np.sqrt(rule.signal)
         np.testing.assert_allclose(rule.errors[0], expected, rtol=0.02)
+
+
+def test_the_names_of_groups_do_not_matter():
+    H, y, group = five_groups(0, 900)
+    named = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=np.array(list("edcba"))[group])
+    model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+    for options in ({"min_fairness": 0.85}, {"min_fairness": 0.85, "randomize": True}, {"min_ratio": 0.6}):
+        one, other = model.select(**options).selection_, named.select(**options).selection_
+        assert one.estimated == pytest.approx(other.estimated, abs=1e-12)
+        assert one.accuracy == pytest.approx(other.accuracy, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [((0.2, 0.5), (0.4, 0.5), "up"), ((0.2, 0.5), (0.2, 0.3), "down"), ((0.2, 0.5), (0.3, 0.4), "both"),
+     ((0.2, 0.5), (0.2002, 0.4998), "none")],
+)  # fmt: skip
+def test_who_is_levelled_and_how(before, after, word):
+    rates, rates_before = (dict(zip("ab", values, strict=True)) for values in (after, before))
+    one = Selection(0.9, 0.9, 0.7, 0.1, "stack", rates, 0.8, {}, rates_before=rates_before)
+    assert one.levelling == word

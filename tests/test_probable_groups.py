@@ -361,3 +361,27 @@ def test_an_audit_compares_only_what_is_to_be_compared():
     rates = {g: decided[~gone & (sex == g)].mean() for g in ("f", "m")}
     assert "not compared" not in str(found)
     assert f"ratio {min(rates.values()) / max(rates.values()):.3f}" in str(found)
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_promise_is_made_where_a_restored_rate_is_no_share(turned):
+    rng = np.random.default_rng(15)
+    group = rng.integers(0, 2, 400)
+    p = np.where(rng.random(400) < 0.7, np.where(group == 1, 0.7, 0.3), np.where(group == 1, 0.3, 0.7))
+    u = rng.normal(size=400)
+    y = (u + 1.2 * group + 0.5 * rng.normal(size=400) > 1.8).astype(int)
+    H = np.column_stack(
+        [
+            1 / (1 + np.exp(-3 * (u + 1.2 * group - 1.8))),
+            1 / (1 + np.exp(-3 * (u - 0.8))),
+            0.5 + 0.4 * (p - 0.5) + 0.1 * rng.normal(size=400),
+        ]
+    )
+    groups = ff.ProbableGroups(np.column_stack([1 - p, p]))
+    stack = ff.FairStacksClassifier("precomputed", random_state=0)
+    stack.fit(1 - H if turned else H, 1 - y if turned else y, sensitive_features=groups)
+    rates = stack.points_.rates[:-1]
+    assert rates.max() > 1.0 if turned else rates.min() < 0.0
+    found = stack.select(0.8, confidence=0.8).selection_
+    assert found.promised == 0.8
+    assert all(count >= 0 for count in found.changed.values())

@@ -288,6 +288,7 @@ def test_the_advice_says_what_can_be_promised_and_what_the_request_takes():
     unfair = promise_advice([330, 260], [440, 879], sets, 1319, min_fairness=0.9, confidence=0.95)
     assert unfair.endswith("they take a fairer model")
     assert "; " not in promise_advice([130, 260], [440, 879], sets, 1319, min_fairness=0.5, confidence=0.95)
+    assert "; " not in promise_advice([130, 260], [440, 879], sets, 1319, min_fairness=1.0, confidence=0.95)
     assert "; " not in promise_advice([0, 260], [0, 879], sets, 879, min_fairness=0.9, confidence=0.95)
 
 
@@ -335,3 +336,13 @@ def test_wrong_requests_are_named(changed, error, message):
 def test_nothing_is_promised_with_certainty():
     with pytest.raises(InvalidInputError, match="confidence must be"):
         largest_promise([(20, 21)], (40, 41), block(40, 41), confidence=1.0)
+
+
+def test_without_rates_they_are_one_half_which_takes_the_most_rows():
+    shares = {"a": 0.4, "b": 0.6}
+    half = rows_needed(0.9, group_shares=shares)
+    assert half == rows_needed(0.9, group_shares=shares, rates=[0.5, 0.5])
+    assert half > rows_needed(0.9, group_shares=shares, rates=0.3)
+    assert rows_needed(0.9, group_shares=shares, rates={"a": 0.3, "b": 0.3}) == rows_needed(
+        0.9, group_shares=shares, rates=0.3
+    )

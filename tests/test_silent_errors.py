@@ -232,14 +232,15 @@ def test_rows_in_another_order_are_refused_wherever_a_stack_is_evaluated(call, m
         calls[call](**rows)
 
 
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    return X, pd.Series(rng.integers(0, 2, 120)), pd.Series(rng.choice(["f", "m"], 120))
+
+
 class TestOrderElsewhere:
     """Whatever puts rows together by position refuses an index that says otherwise."""
-
-    @pytest.fixture(scope="class")
-    def rows(self):
-        rng = np.random.default_rng(0)
-        X = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
-        return X, pd.Series(rng.integers(0, 2, 120)), pd.Series(rng.choice(["f", "m"], 120))
 
     @pytest.mark.parametrize("moved", ["y", "sensitive_features"])
     def test_achievable_frontier_and_its_kin(self, rows, moved):

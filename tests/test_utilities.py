@@ -141,7 +141,7 @@ def test_chunks_say_what_they_cannot_do_and_do_the_rest():
         (lambda: ff.recall_at(0.0), "selection_rate"),
         (lambda: ff.row_payoff([0, 0]), "only zeros"),
         (lambda: accuracies(ff.row_payoff([1.0, 2.0]), [0, 1, 1], [0, 1, 1], list("aab")), "one amount per row"),
-        (lambda: ff.top_share({"a": [0.1, np.nan]}, 0.5), "finite"),
+        (lambda: ff.top_share({"a": [0.1, np.nan]}, 0.5), "no NaN or inf; got nan of model 'a' at row 1"),
     ],
 )
 def test_errors_say_what_to_do(call, message):

@@ -2,7 +2,8 @@
 
 Each problem is computed once from plain arrays and held against the reference; then its rows come in other containers,
 in another order, with other names of groups and labels, with other scales of weights and scores, in chunks cut anywhere
-and from Dask. All must give the same points, and the same tuned stacks.
+and from Dask; a row of weight 2 comes twice. All must give the same points, the same tuned stacks, and the same answers
+to requests for fairness.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,9 +21,15 @@ from tools.random_problems.tally import Tally
 
 import fairfrontier as ff
 from fairfrontier.chunks import array_chunks, dask_chunks, iterable_chunks
-from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
 
 MEASURES = ("demographic_parity", "demographic_parity", "equal_opportunity", "equalized_odds")
+_REQUESTS: tuple[dict[str, Any], ...] = (
+    {"min_fairness": 0.9},
+    {"min_fairness": 0.9, "randomize": True},
+    {"min_fairness": 0.6, "confidence": 0.8},
+)
+_KINDS = ("stack", "constant", "mixture")
 _LETTERS = np.array([f"{letter}{number}" for letter in "zaqxsw" for number in range(12)])
 
 
@@ -121,6 +128,11 @@ def dresses(rows: Dressed, rng: np.random.Generator) -> Iterator[tuple[str, Dres
     yield "renamed", _renamed(rows, rng), same
     weight = np.ones(len(rows.y)) if rows.weight is None else rows.weight
     yield "weights rescaled", replace(rows, weight=10.0 ** rng.uniform(-6, 6) * weight), same
+    if rows.weight is not None and (weight == weight.round()).all() and weight[weight > 0].min() == 1:
+        times = weight.astype(int)
+        again = np.repeat(same, times)
+        first = np.where(times > 0, np.cumsum(times) - times, -1)
+        yield "rows repeated", replace(_taken(rows, again), weight=None), first
     # A power of two keeps every digit, so that a score at the threshold stays there.
     factor = 2.0 ** -float(rng.integers(1, 12))
     yield "scores rescaled", replace(rows, scores=rows.scores * factor, threshold=0.5 * factor), same
@@ -160,18 +172,47 @@ def check(seed: int, index: int, tally: Tally) -> None:
     tally.compare("wide: accuracy = loop", points.accuracy[:-1], expected.accuracy, tolerance=1e-12)
     stack = _stack(problem, rows) if index % 10 == 0 else None
     scores = None if stack is None else stack.predict_path(problem.scores)
+    answers = None if stack is None or index % 50 else _answers(stack)
     for name, other, place in dresses(rows, rng):
         _same_points(name, points, _points(problem, other), tally)
         if scores is not None:
             found = _stack(problem, other)
             tally.demand(f"stack {name}: fitted too", found is not None)
             if found is not None:
-                tally.compare(f"stack {name}", found.predict_path(other.scores)[place], scores, tolerance=1e-6)
+                # Rows that do not count need not come.
+                here = place >= 0
+                again = found.predict_path(other.scores)[place[here]]
+                tally.compare(f"stack {name}", again, scores[here], tolerance=1e-6)
+                if answers is not None:
+                    tally.compare(f"answers {name}", _answers(found), answers, tolerance=1e-6)
     for name, chunks in chunked(rows, rng):
         _same_points(name, points, ff.points_from_chunks(chunks(), fairness=problem.fairness), tally)
         if scores is not None:
             found = _model(problem, rows).fit_chunks(chunks())
             tally.compare(f"stack {name}", found.predict_path(problem.scores), scores, tolerance=1e-6)
+            if answers is not None:
+                tally.compare(f"answers {name}", _answers(found), answers, tolerance=1e-6)
+    _probable(problem, rng, tally)
+
+
+def _probable(problem: Problem, rng: np.random.Generator, tally: Tally) -> None:
+    """Points of groups that are only probable are those of a loop, and those of repeated rows."""
+    p = rng.dirichlet(np.full(int(rng.integers(2, 4)), rng.choice([0.3, 1.0])), len(problem.y))
+    given = str(rng.choice(["probabilities", "group"]))
+    weight = problem.row_weight
+    options: dict[str, Any] = {"fairness": "demographic_parity", "include_constant": False}
+    groups = ff.ProbableGroups(p, independent_given=given)
+    points = ff.tradeoff_points(
+        problem.y, problem.scores, sensitive_features=groups, sample_weight=problem.weight, **options
+    )
+    rates = ref.probable_rates(problem.scores > 0.5, p, weight, given)
+    size = max(1.0, float(np.abs(rates).max()))
+    tally.compare(f"probable groups ({given}) = loop", points.rates, rates, tolerance=1e-9, scale=size)
+    if (weight == weight.round()).all():
+        again = np.repeat(np.arange(len(weight)), weight.astype(int))
+        groups = ff.ProbableGroups(p[again], independent_given=given)
+        found = ff.tradeoff_points(problem.y[again], problem.scores[again], sensitive_features=groups, **options)
+        tally.compare("probable groups, rows repeated", found.rates, points.rates, tolerance=1e-9, scale=size)
 
 
 def _points(problem: Problem, rows: Dressed) -> ff.TradeoffPoints | None:
@@ -198,6 +239,18 @@ def _same_points(name: str, points: ff.TradeoffPoints, found: ff.TradeoffPoints 
 
 def _model(problem: Problem, rows: Dressed) -> ff.FairStacksClassifier:
     return ff.FairStacksClassifier(fairness=problem.fairness, cv=PredefinedSplit(rows.fold), n_points=4)
+
+
+def _answers(model: ff.FairStacksClassifier) -> list[float]:
+    """Return what a stack answers to requests for fairness, and how many rows it counts, as numbers."""
+    found: list[float] = []
+    for options in _REQUESTS:
+        try:
+            chosen = model.select(**options).selection_
+            found += [chosen.estimated, chosen.accuracy, chosen.ratio, _KINDS.index(chosen.kind)]
+        except InfeasibleError:
+            found += [-1.0] * 4
+    return [*found, *sorted(model.group_sizes_.values())]
 
 
 def _stack(problem: Problem, rows: Dressed) -> ff.FairStacksClassifier | None:

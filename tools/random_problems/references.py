@@ -261,3 +261,17 @@ class Stack:
             if np.all(np.abs(found) <= tau * (1.0 + 1e-7) + 1e-14) and self.objective(w) < best:
                 best = self.objective(w)
         return best
+
+
+def probable_rates(decided: np.ndarray, p: np.ndarray, weight: np.ndarray, given: str) -> np.ndarray:
+    """Return the rates (k, g) of groups that are only probable, row by row; given the group, the mixing is undone."""
+    g = p.shape[1]
+    total, mixed, sums = np.zeros(g), np.zeros((g, g)), np.zeros((decided.shape[1], g))
+    for row in range(len(p)):
+        for a in range(g):
+            total[a] += weight[row] * p[row, a]
+            sums[:, a] += weight[row] * p[row, a] * decided[row]
+            for b in range(g):
+                mixed[a, b] += weight[row] * p[row, a] * p[row, b]
+    rates = sums / total
+    return rates if given == "probabilities" else np.linalg.solve(mixed / total[:, None], rates.T).T

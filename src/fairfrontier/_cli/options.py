@@ -354,6 +354,9 @@ def check_numbers(table: TableFile, name: str, *, option: str) -> None:
     if is_number(dtype) or types.is_boolean(dtype) or types.is_null(dtype):
         return
     example = _first_word(table, name)
+    other = _other_decimals(table, name) if example is None else None
+    if other is not None:
+        raise InvalidInputError(f"{option} {name!r} must be numbers; got {other}")
     such = "" if example is None else f" such as {example[1][:40]!r} in row {example[0]}"
     raise InvalidInputError(f"{option} {name!r} must be numbers; got text{such}: mend the file or name another column")
 
@@ -376,7 +379,27 @@ def _no_numbers(table: TableFile, name: str) -> str:
             f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are "
             "they scores? Mend the file, or say with --scores which columns are scores"
         )
+    other = _other_decimals(table, name) if example is None else None
+    if other is not None:
+        raise InvalidInputError(
+            f"column {name!r} of {table.path.name} holds {other}; or say with --scores which columns are scores"
+        )
     return "holds text"
+
+
+def _other_decimals(table: TableFile, name: str) -> str | None:
+    """Return a word about a text column, all of it numbers, whose decimal sign is not that of the file; else None."""
+    texts = [] if table.head is None else [text for text in table.head.column(name).to_pylist() if text]
+    if table.csv is None or not texts:
+        return None
+    sign, mine, others = (",", "comma", "point") if table.csv.decimal_point == "." else (".", "point", "comma")
+    example = next((str(text) for text in texts if sign in str(text)), None)
+    if example is None:
+        return None
+    return (
+        f"numbers with a decimal {mine}, such as {example[:40]!r}, where other numbers of the file have a {others}: "
+        "write them alike"
+    )
 
 
 def _first_word(table: TableFile, name: str) -> tuple[int, str, float] | None:

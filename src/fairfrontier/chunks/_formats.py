@@ -6,6 +6,7 @@ import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,9 @@ _HEAD, SMALL_BLOCK = 2**23, 2**22
 # Bytes that are looked at to find out the encoding, and the delimiter and the decimal point.
 _ENCODING_SAMPLE, _FORMAT_SAMPLE = 2**26, 2**20
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-_SAMPLE_LINES = 100
+_SAMPLE_LINES = 5000
+_WITH_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.I)
+_WITH_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.I)
 # Bytes that an Excel file may unpack to, and how many times its own size where that is more: sheets shrink to a tenth.
 _UNPACKED, _RATIO = 2**27, 100
 
@@ -331,13 +334,21 @@ def _delimiter(header: str) -> str:
 
 
 def _decimal_point(lines: list[str], delimiter: str) -> str:
-    """Return the comma if numbers in these lines have one and none has a point."""
+    """Return the comma if more columns of these lines have numbers with one than with a point.
+
+    Examples
+    --------
+    >>> _decimal_point(["0,7;0,9;10.1", "1;0,8;11.2"], ";")
+    ','
+    """
     if delimiter == ",":
         return "."
-    cells = [cell.strip(' "') for line in lines for cell in line.split(delimiter)]
-    with_comma = sum(re.fullmatch(r"[+-]?\d+,\d+(e[+-]?\d+)?", cell, re.I) is not None for cell in cells)
-    with_point = sum(re.fullmatch(r"[+-]?\d*\.\d+(e[+-]?\d+)?", cell, re.I) is not None for cell in cells)
-    return "," if with_comma > 0 and with_point == 0 else "."
+    columns = list(zip_longest(*(line.split(delimiter) for line in lines), fillvalue=""))
+    with_comma, with_point = (
+        sum(any(one.fullmatch(cell.strip(' "')) for cell in column) for column in columns)
+        for one in (_WITH_COMMA, _WITH_POINT)
+    )
+    return "," if with_comma > with_point else "."
 
 
 def _types(schema: Any, file: Path) -> dict[str, Any]:

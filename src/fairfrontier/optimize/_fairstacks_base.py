@@ -435,7 +435,9 @@ class BaseFairStacks(BaseEstimator):
             Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
         calibration : (X, y, sensitive_features), optional
             Rows that nothing was fitted to, for a promise that is valid whatever their number; y may be None for
-            demographic parity. Without them the promise rests on out-of-fold decisions, and is approximate.
+            demographic parity. They count alike: let them be a sample of the people whom the promise is about, even
+            if the fit was weighted. Without them the promise rests on out-of-fold decisions, which a given `alpha` does
+            not have, and is approximate.
         randomize : bool, default=False
             Let one of two stacks, or a stack or the constant model, decide on each record, drawn by its id: any
             fairness in between can be had. `predict_proba` then returns probabilities of acceptance.

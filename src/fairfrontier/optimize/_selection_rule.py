@@ -124,7 +124,10 @@ class SelectionRule:
         self.constant_rates = points.rates[-1]
         self.jumps = np.logical_or.reduce([_jumps(one, size) for one in (points, sweep.refitted) if one is not None])
         sampler = qmc.Sobol(len(size), scramble=True, seed=0)
-        self._deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
+        deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
+        # Each row set has the deviations of its rank by size and rates: the names of groups do not matter.
+        rank = np.argsort(np.lexsort([*points.rates.round(9), size]), kind="stable")
+        self._deviations = deviations[:, rank]
 
     def _shrink(self, signal: float) -> None:
         """Shrink the rates of each block towards each other by as much as their differences may be noise.

@@ -64,9 +64,9 @@ class Survey:
     n_no_score : ndarray of shape (k,)
         In how many rows it has none.
     only_01 : ndarray of shape (k,)
-        Whether a column has no other values than 0 and 1.
-    ones : dict of str to ndarray of shape (k,)
-        For each label, the number of ones in the columns that have no other values than 0 and 1.
+        Whether a column has no other finite values than 0 and 1.
+    zeros, ones : dict of str to ndarray of shape (k,)
+        For each label, the number of zeros and of ones in the columns that have no other values than these.
     """
 
     n_rows: int
@@ -79,6 +79,7 @@ class Survey:
     no_score: NDArray[np.int64]
     n_no_score: NDArray[np.int64]
     only_01: NDArray[np.bool_]
+    zeros: dict[str, FloatArray]
     ones: dict[str, FloatArray]
 
     def __add__(self, other: "Survey") -> "Survey":
@@ -94,16 +95,18 @@ class Survey:
             np.minimum(self.no_score, other.no_score),
             self.n_no_score + other.n_no_score,
             self.only_01 & other.only_01,
+            _added(self.zeros, other.zeros),
             _added(self.ones, other.ones),
         )
 
     def is_copy_of_label(self) -> NDArray[np.bool_]:
-        """Return which columns are 1 in all rows with one label and 0 in all others."""
+        """Return which columns are 1 in all rows with one label and 0 in all others, as far as they have values."""
         if len(self.labels) != 2:
             return np.zeros(len(self.low), dtype=bool)
-        all_or_none = [(self.ones[label] == 0, self.ones[label] == rows) for label, rows in self.labels.items()]
-        (none_a, all_a), (none_b, all_b) = all_or_none
-        return np.asarray(self.only_01 & ((none_a & all_b) | (all_a & none_b)))
+        a, b = self.labels
+        same = (self.ones[a] + self.zeros[b] == 0) & (self.zeros[a] * self.ones[b] > 0)
+        turned = (self.zeros[a] + self.ones[b] == 0) & (self.ones[a] * self.zeros[b] > 0)
+        return np.asarray(self.only_01 & (same | turned))
 
 
 def _earliest(first: dict[str, tuple[int, int]], second: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
@@ -149,9 +152,9 @@ class Surveyor:
             found, combined = factorize(combined * (len(texts) + 1) + of_row + 1)
             pairs = [divmod(pair, len(texts) + 1) for pair in found.tolist()]
             names = [(*names[first], ["", *texts][second]) for first, second in pairs]
-        ones = dict.fromkeys(labels, np.zeros(rows.scores.shape[1]))
-        ranges = _ranges(rows, list(labels), of_label, ones)
-        return Survey(len(rows), labels, groups, set(names), missing, *ranges, ones)
+        zeros, ones = ({label: np.zeros(rows.scores.shape[1]) for label in labels} for _ in range(2))
+        ranges = _ranges(rows, list(labels), of_label, zeros, ones)
+        return Survey(len(rows), labels, groups, set(names), missing, *ranges, zeros, ones)
 
 
 def as_text(values: NDArray[Any], *, is_label: bool = False) -> tuple[list[str], IntArray]:
@@ -240,7 +243,7 @@ def _counted(
 
 
 def _ranges(
-    rows: Rows, labels: list[str], of_label: IntArray, ones: dict[str, FloatArray]
+    rows: Rows, labels: list[str], of_label: IntArray, zeros: dict[str, FloatArray], ones: dict[str, FloatArray]
 ) -> tuple[FloatArray, FloatArray, NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
     """Return range, first row without a score, number of these rows, and whether it is 0 and 1, of each column."""
     n_rows, n_models = rows.scores.shape
@@ -256,13 +259,13 @@ def _ranges(
         no_score[j], n_no_score[j] = rows.row[int(np.argmin(finite))], np.count_nonzero(~finite)
         known = rows.scores[finite, j]
         low[j], high[j] = (known.min(), known.max()) if len(known) else (np.inf, -np.inf)
-    for j in np.flatnonzero(np.isin(low, (0.0, 1.0)) & np.isin(high, (0.0, 1.0)) & (no_score == NO_ROW)):
-        is_one = rows.scores[:, j] == 1
-        only_01[j] = bool((is_one | (rows.scores[:, j] == 0)).all())
+    only_01[low > high] = True  # of no values, none is another
+    for j in np.flatnonzero(np.isin(low, (0.0, 1.0)) & np.isin(high, (0.0, 1.0))):
+        is_zero, is_one = rows.scores[:, j] == 0, rows.scores[:, j] == 1
+        only_01[j] = bool((is_zero | is_one | ~np.isfinite(rows.scores[:, j])).all())
         for code, label in enumerate(labels):
-            counted = ones[label].copy()
-            counted[j] = np.count_nonzero(is_one & (of_label == code))
-            ones[label] = counted
+            zeros[label][j] = np.count_nonzero(is_zero & (of_label == code))
+            ones[label][j] = np.count_nonzero(is_one & (of_label == code))
     return low, high, no_score, n_no_score, only_01
 
 
