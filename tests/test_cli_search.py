@@ -142,6 +142,14 @@ def copied(folder, to):
     return json.loads((to / "summary.json").read_text())
 
 
+def forge(summary, folder):
+    """Write a summary with a digest that fits."""
+    content = {name: value for name, value in summary.items() if name != "digest"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "summary.json").write_text(json.dumps(content))
+
+
 def test_every_part_of_the_summary_is_protected(found, tmp_path, capsys):
     # Nothing but the digest knows of these.
     names = (
@@ -185,15 +193,22 @@ def test_every_part_of_the_summary_is_protected(found, tmp_path, capsys):
     ],
 )
 def test_what_stands_elsewhere_is_compared_even_if_the_digest_is_made_anew(found, tmp_path, capsys, path, message):
-    summary = altered(copied(found, tmp_path / "edited"), path)
-    content = {name: value for name, value in summary.items() if name != "digest"}
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
-    (tmp_path / "edited" / "summary.json").write_text(json.dumps(content))
+    forge(altered(copied(found, tmp_path / "edited"), path), tmp_path / "edited")
     assert main(["verify", str(tmp_path / "edited")]) == 2
     shown = " ".join(capsys.readouterr().out.split())
     assert message in shown
     assert "by its digest" not in shown
+
+
+def test_the_page_is_made_again_even_if_all_digests_are_made_anew(found, tmp_path, capsys):
+    folder = tmp_path / "edited"
+    summary = copied(found, folder)
+    page = (folder / "dossier.html").read_text().replace("Limits", "No limits", 1)
+    (folder / "dossier.html").write_text(page)
+    summary["files"]["dossier.html"] = hashlib.sha256(page.encode()).hexdigest()
+    forge(summary, folder)
+    assert main(["verify", str(folder)]) == 2
+    assert "dossier.html: the page is not that of summary.json" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_summary_without_a_digest_was_changed_or_is_older(found, tmp_path, capsys):

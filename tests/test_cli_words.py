@@ -71,7 +71,7 @@ class TestFilesOfEarlierRuns:
         ((*MODELS, "--reference", "sex=f", "--reference", "sex=m"), "one group of 'sex'; got 'f' and 'm'"),
         ((*MODELS, "--sensitive", "age:30,60", "--sensitive", "age:45"), "each column once; got 'age' twice"),
         ((*MODELS, "--sample-weight", "y"), "--sample-weight must name another column than --label and --sensitive"),
-        ((*MODELS, "--sample-weight", "sex"), "--sample-weight"),
+        ((*MODELS, "--sensitive", "age:40", "--sample-weight", "age"), "than --label and --sensitive; got 'age'"),
         (("--baseline", "m_rule"), "--baseline 'm_rule' was left out of the models because it holds only 0 and 1"),
     ],
 )

@@ -372,12 +372,12 @@ def verify(
     """Compute every figure of a search again from its saved decisions, and say what does not agree."""
     check_installed("skops", "jinja2", extra="cli", purpose="verify")
     from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.search import run_verify
     from fairfrontier.exceptions import InvalidInputError
-    from fairfrontier.search import verify_search
 
     if not folder.is_dir():
         raise InvalidInputError(f"DIR must be a folder that `search` wrote; {str(folder)!r} is none")
-    problems, compared = verify_search(folder)
+    problems, compared = run_verify(folder)
     terminal.print_verified(terminal.make_console(), problems, compared)
     if problems:
         raise InvalidInputError(f"{len(problems)} of the figures and files do not agree: {problems[0]}")

@@ -23,6 +23,7 @@ from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of, whole_number
+from fairfrontier._version import __version__
 from fairfrontier._writing import to_csv
 from fairfrontier.chunks._formats import TableFile, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
@@ -33,7 +34,7 @@ from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_text, in_bands
-from fairfrontier.search import FairSearch, summarise_search
+from fairfrontier.search import FairSearch, summarise_search, verify_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._training import LEAST_STEPS
 from fairfrontier.search._verify import FILES, PDF, sealed
@@ -281,7 +282,7 @@ def run_search(
     header = list(summary["candidates"][0])
     rows = [[one[name] for name in header] for one in summary["candidates"]]
     (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
-    (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
+    (folder / "dossier.html").write_bytes(_dossier(summary))
     if pdf:
         print_page(folder / "dossier.html", folder / PDF)
     summary = sealed(summary, folder, (*FILES, *([PDF] if pdf else [])))
@@ -291,6 +292,24 @@ def run_search(
     scratch.replace(folder / "summary.json")  # last: it says that the search is finished
     shutil.rmtree(folder / "steps", ignore_errors=True)
     return summary
+
+
+def _dossier(summary: dict[str, Any]) -> bytes:
+    return render_dossier(summary).encode("utf-8", errors="replace")
+
+
+def run_verify(folder: Path) -> tuple[list[str], int]:
+    """Return what does not agree in the folder of a finished search, its page included, and how much was compared."""
+    problems, compared = verify_search(folder)
+    if problems:
+        return problems, compared
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    # Another version may have other words for the same figures.
+    if summary["versions"]["fairfrontier"] == __version__:
+        content = {name: value for name, value in summary.items() if name not in ("files", "digest")}
+        if _dossier(content) != (folder / "dossier.html").read_bytes():
+            problems = ["dossier.html: the page is not that of summary.json"]
+    return problems, compared + 1
 
 
 def check_steps(steps: int) -> int:
