@@ -221,6 +221,16 @@ def test_units_do_not_matter():
         np.testing.assert_allclose(solution.target_for_tau(tau * unit) / unit, small.target_for_tau(tau), atol=1e-9)
 
 
+def test_tiny_scores_under_a_large_ridge_reach_their_bias():
+    problem = Problem(8, groups=4, k=7)
+    statistics = problem.stacking(problem.H * 1e-7).statistics()
+    solution = RidgeFactor(statistics, np.ones(7)).at(1.0)
+    assert np.linalg.eigvalsh(solution.S).max() < 1e-12
+    weights, _ = solution.stacks(0.5 * solution.b0[None])
+    reached = statistics.direction_matrix().T @ weights[0]
+    np.testing.assert_allclose(reached, 0.5 * solution.b0, rtol=1e-6)
+
+
 @settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 10_000), groups=st.integers(2, 5), share=st.floats(0.0, 1.2), log_alpha=st.floats(-4, 6))
 def test_no_feasible_stack_beats_the_constrained_one(seed, groups, share, log_alpha):

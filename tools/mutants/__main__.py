@@ -57,7 +57,16 @@ PARTS = {
     ),
     "selection": (
         [PACKAGE / f"{name}.py" for name in ("optimize/_selection_rule", "optimize/_selection", "quantify/_promise")],
-        ("optimize_selection", "promise", "mixture", "measures", "optimize_pipeline", "cli_stack", "many_groups"),
+        (
+            "optimize_selection",
+            "promise",
+            "probable_groups",
+            "mixture",
+            "measures",
+            "optimize_pipeline",
+            "cli_stack",
+            "many_groups",
+        ),
     ),
 }
 # Why a survivor is the same program for whoever uses it, by the keys of the records.
