@@ -1,6 +1,7 @@
 """`fairfrontier search`, `verify` and `apply`: a file in, a certified model and a dossier out, all of it checked."""
 
 import csv
+import hashlib
 import json
 import os
 import shutil
@@ -114,6 +115,124 @@ def test_what_was_changed_is_found(found, tmp_path, capsys, name, old, new, mess
     (tmp_path / name).write_text(text.replace(old, new, 1))
     assert main(["verify", str(tmp_path)]) == 2
     assert message in " ".join(capsys.readouterr().out.split())
+
+
+def leaves(value, path=()):
+    """Yield the place of every single value of a JSON document."""
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
+    if inside is None:
+        yield path
+    for name, one in inside or ():
+        yield from leaves(one, (*path, name))
+
+
+def altered(summary, path):
+    """Return a summary with another value at one place."""
+    changed = json.loads(json.dumps(summary))
+    holder = changed
+    for name in path[:-1]:
+        holder = holder[name]
+    old = holder[path[-1]]
+    new = not old if isinstance(old, bool) else old + 1 if isinstance(old, (int, float)) else f"{old}x"
+    holder[path[-1]] = new
+    return changed
+
+
+def copied(folder, to):
+    shutil.copytree(folder, to)
+    return json.loads((to / "summary.json").read_text())
+
+
+def forge(summary, folder):
+    """Write a summary with a digest that fits."""
+    content = {name: value for name, value in summary.items() if name != "digest"}
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    content["digest"] = hashlib.sha256(text.encode()).hexdigest()
+    (folder / "summary.json").write_text(json.dumps(content))
+
+
+def test_every_part_of_the_summary_is_protected(found, tmp_path, capsys):
+    # Nothing but the digest knows of these.
+    names = (
+        "stability",
+        "checkpoints",
+        "proxies",
+        "baseline_name",
+        "notes",
+        "steps",
+        "source",
+        "seconds",
+        "achievable",
+    )
+    summary = copied(found, tmp_path / "edited")
+    places = {path[0]: path for path in leaves(summary)}
+    places |= {"columns": ("columns", 2, "group_auc"), "files": ("files", "dossier.html")}
+    for name in (*names, "columns", "files"):
+        (tmp_path / "edited" / "summary.json").write_text(json.dumps(altered(summary, places[name])))
+        assert main(["verify", str(tmp_path / "edited")]) == 2, name
+        assert "by its digest" in " ".join(capsys.readouterr().out.split())
+    del summary["files"]
+    (tmp_path / "edited" / "summary.json").write_text(json.dumps(summary))
+    assert main(["verify", str(tmp_path / "edited")]) == 2
+    assert "files does not have the hash of dossier.html" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (("settings", "margin"), "settings: margin is 1.005"),
+        (("settings", "seed"), "settings: seed is 1"),
+        (("requirement", "min_fairness"), "requirement: min_fairness is 1.8"),
+        (("requirement", "problem"), "requirement: problem is 'x', but the requirement is kept"),
+        (("data",), "data is "),
+        (("rows", "train"), "rows: train is "),
+        (("groups", "sex", "f"), "groups: sex: f is "),
+        (("columns", 0, "name"), "columns are others than those of plan.json"),
+        (("columns", 1, "used"), "model.skops: features"),
+        (("labels", 1), "model.skops: labels 2 is 'yesx'"),
+        (("versions", "fairfrontier"), "versions: fairfrontier is another one than in plan.json"),
+    ],
+)
+def test_what_stands_elsewhere_is_compared_even_if_the_digest_is_made_anew(found, tmp_path, capsys, path, message):
+    forge(altered(copied(found, tmp_path / "edited"), path), tmp_path / "edited")
+    assert main(["verify", str(tmp_path / "edited")]) == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert message in shown
+    assert "by its digest" not in shown
+
+
+def test_the_page_is_made_again_even_if_all_digests_are_made_anew(found, tmp_path, capsys):
+    folder = tmp_path / "edited"
+    summary = copied(found, folder)
+    page = (folder / "dossier.html").read_text().replace("Limits", "No limits", 1)
+    (folder / "dossier.html").write_text(page)
+    summary["files"]["dossier.html"] = hashlib.sha256(page.encode()).hexdigest()
+    forge(summary, folder)
+    assert main(["verify", str(folder)]) == 2
+    assert "dossier.html: the page is not that of summary.json" in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_summary_without_a_digest_was_changed_or_is_older(found, tmp_path, capsys):
+    summary = copied(found, tmp_path / "old")
+    del summary["digest"]
+    (tmp_path / "old" / "summary.json").write_text(json.dumps(summary))
+    assert main(["verify", str(tmp_path / "old")]) == 2
+    assert "either that was removed, or the search predates it" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("text", ['{"verdict": "none", "verdict": "alternative"}', "[]", "{"])
+def test_a_summary_that_can_be_read_in_two_ways_is_refused(found, tmp_path, capsys, text):
+    copied(found, tmp_path / "odd")
+    (tmp_path / "odd" / "summary.json").write_text(text)
+    assert main(["verify", str(tmp_path / "odd")]) == 2
+    assert "summary.json must be a file of a finished search" in capsys.readouterr().err
+
+
+def test_a_printed_dossier_of_another_search_is_found(found, tmp_path, capsys):
+    copied(found, tmp_path / "more")
+    (tmp_path / "more" / "dossier.pdf").write_bytes(b"%PDF-")
+    assert main(["verify", str(tmp_path / "more")]) == 2
+    assert "dossier.pdf: the search wrote no such file" in " ".join(capsys.readouterr().out.split())
 
 
 def test_verify_without_a_search(tmp_path, capsys):
@@ -270,11 +389,21 @@ def test_a_data_set_with_one_model_and_a_printed_dossier(tmp_path, capsys):
         (["--sensitive", "skill"], "--sensitive 'skill' must be a set of groups"),
         (["--baseline", "height"], "--baseline must be given once"),
         (["--margin", "-1"], "margin must be"),
+        (["--drop", "skill", "--keep", "skill"], "drop and keep must name different columns; got 'skill' in both"),
+        (["--sensitive", "height:0", "--sensitive", "height:1"], "each column once; got 'height' twice"),
     ],
 )
 def test_bad_options(file, tmp_path, capsys, options, message):
     assert main(arguments(file, tmp_path / "out", *options)) == 2
     assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_both_requirements_are_named(file, tmp_path, capsys):
+    assert main(arguments(file, tmp_path / "out", "--min-fairness", "0.99", "--min-ratio", "0.5")) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert (
+        "should have fairness of at least 0.99 and a ratio of rates of at least 0.5; what is required cannot" in shown
+    )
 
 
 def test_a_leak_is_asked_about(file, tmp_path, capsys):

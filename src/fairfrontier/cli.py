@@ -10,6 +10,7 @@ import traceback
 import warnings
 from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from fairfrontier._cli.output import printable, remember_arguments
@@ -56,6 +57,8 @@ def _run(arguments: list[str]) -> int:
     typer = require("typer", extra="cli", purpose="The command line")
     command = _command()
     _refuse_repeated(command, arguments)
+    if "--out=" in arguments or ("--out", "") in pairwise(arguments):
+        raise InvalidInputError("--out must name a folder or file; got an empty text")
     usage_error = typer.BadParameter.__base__  # of all usage errors; its home differs between versions of typer
     try:
         code = command.main(args=arguments, prog_name="fairfrontier", standalone_mode=False)

@@ -77,7 +77,9 @@ Reference = Annotated[
 ]
 Baseline = Annotated[str | None, typer.Option(help="The model in use, which the findings are about.")]
 Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-8, or what the file looks like.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace results that are already there.")]
+Force = Annotated[
+    bool, typer.Option("--force", help="Replace results that are already there; what is not written anew is removed.")
+]
 
 
 def _show_version(asked: bool) -> None:
@@ -137,7 +139,7 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import run_audit
     from fairfrontier._cli.options import AuditOptions, check_form
-    from fairfrontier.report._outputs import output_names, write_results
+    from fairfrontier.report._outputs import left_over, output_names, write_results
 
     ll144 = check_form(form, label=label, sample_weight=sample_weight)
     differences = baseline is not None and accuracy == "accuracy" and label is not None
@@ -148,10 +150,11 @@ def audit(
     console = terminal.make_console()
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         summary = run_audit(options, stack=stack, progress=progress)
-    with writing(out, force=force) as folder:
+    removed = left_over(out, outputs, source=file) if force else []
+    with writing(out, force=force, remove=removed) as folder:
         write_results(summary, folder, xlsx=xlsx, pdf=pdf, ll144=ll144)
     (terminal.print_summary if label is not None else terminal.print_rates)(console, summary)
-    terminal.print_files(console, out, outputs)
+    terminal.print_files(console, out, outputs, removed)
 
 
 @app.command()
@@ -200,6 +203,7 @@ def stack(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.options import AuditOptions
     from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
+    from fairfrontier.report._outputs import left_over
 
     check_output(out, STACK_OUTPUTS, force=force)
     check_inputs(out, STACK_OUTPUTS, file)
@@ -211,11 +215,12 @@ def stack(
     with terminal.progress_bar(shown=chunk_rows is not None) as progress:
         chosen = {"tau": tau, "min_fairness": min_fairness, "confidence": confidence}
         summary, fitted = run_stack(options, **chosen, test_size=test_size, seed=seed, progress=progress)
-    with writing(out, force=force) as folder:
+    removed = left_over(out, STACK_OUTPUTS, source=file) if force else []
+    with writing(out, force=force, remove=removed) as folder:
         write_stack(summary, fitted, folder)
     console = terminal.make_console()
     terminal.print_summary(console, summary)
-    terminal.print_files(console, out, STACK_OUTPUTS)
+    terminal.print_files(console, out, STACK_OUTPUTS, removed)
 
 
 @app.command()
@@ -305,7 +310,6 @@ def search(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.options import check_seed, parse_delimiter
     from fairfrontier._cli.search import (
-        PDF,
         SEARCH_OUTPUTS,
         check_achievable,
         check_steps,
@@ -317,6 +321,7 @@ def search(
     )
     from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
+    from fairfrontier.search._verify import PDF
 
     check_output(out, ("summary.json",), force=force)
     check_inputs(out, (*SEARCH_OUTPUTS, PDF, "steps"), file)
@@ -371,12 +376,12 @@ def verify(
     """Compute every figure of a search again from its saved decisions, and say what does not agree."""
     check_installed("skops", "jinja2", extra="cli", purpose="verify")
     from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.search import run_verify
     from fairfrontier.exceptions import InvalidInputError
-    from fairfrontier.search import verify_search
 
     if not folder.is_dir():
         raise InvalidInputError(f"DIR must be a folder that `search` wrote; {str(folder)!r} is none")
-    problems, compared = verify_search(folder)
+    problems, compared = run_verify(folder)
     terminal.print_verified(terminal.make_console(), problems, compared)
     if problems:
         raise InvalidInputError(f"{len(problems)} of the figures and files do not agree: {problems[0]}")
@@ -390,17 +395,18 @@ def demo(
     check_installed("jinja2", "matplotlib", extra="demo", purpose="demo")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.demo import DEMO_OUTPUTS, run_demo, save_picture
-    from fairfrontier.report._outputs import write_results
+    from fairfrontier.report._outputs import left_over, write_results
 
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
     result = run_demo()
-    with writing(out, force=force) as folder:
+    removed = left_over(out, DEMO_OUTPUTS) if force else []
+    with writing(out, force=force, remove=removed) as folder:
         write_results(result.summary, folder)
         save_picture(result, folder / "taf.png")
     terminal.print_summary(console, result.summary)
-    terminal.print_files(console, out, DEMO_OUTPUTS)
+    terminal.print_files(console, out, DEMO_OUTPUTS, removed)
 
 
 @app.command()

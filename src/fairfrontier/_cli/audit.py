@@ -87,11 +87,24 @@ def settings_of(options: AuditOptions, table: AuditTable, weight: Weight) -> Set
         min_fairness=options.min_fairness,
         confidence=options.confidence,
         min_group=max(options.min_group, math.ceil(options.min_share * table.n_rows)),
-        reference=dict(_reference(text, table, options.sensitive_mode) for text in options.reference),
+        reference=_references(options, table),
         baseline=_baseline(options.baseline, table),
         title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
         notes=table.notes,
     )
+
+
+def _references(options: AuditOptions, table: AuditTable) -> dict[str, str]:
+    """Return the reference group of each attribute that has one."""
+    found: dict[str, str] = {}
+    for text in options.reference:
+        attribute, group = _reference(text, table, options.sensitive_mode)
+        if attribute in found:
+            raise InvalidInputError(
+                f"--reference must name one group of {attribute!r}; got {found[attribute]!r} and {group!r}"
+            )
+        found[attribute] = group
+    return found
 
 
 def _reference(text: str, table: AuditTable, sensitive_mode: str) -> tuple[str, str]:
@@ -106,4 +119,11 @@ def _reference(text: str, table: AuditTable, sensitive_mode: str) -> tuple[str, 
 
 
 def _baseline(name: str | None, table: AuditTable) -> str | None:
-    return None if name is None else one_of(name, table.chunks.names, parameter="--baseline")
+    if name is None:
+        return None
+    if name in table.left_out:
+        raise InvalidInputError(
+            f"--baseline {name!r} was left out of the models because it {table.left_out[name]}: name it, and all other "
+            "models, with --scores"
+        )
+    return one_of(name, table.chunks.names, parameter="--baseline")

@@ -156,9 +156,11 @@ def _fauc_line(summary: dict[str, Any]) -> Text:
     return line
 
 
-def print_files(console: Console, folder: Path, names: Sequence[str]) -> None:
-    """Say where the results are."""
+def print_files(console: Console, folder: Path, names: Sequence[str], removed: Sequence[str] = ()) -> None:
+    """Say where the results are, and which of an earlier run are no longer there."""
     console.print()
+    if removed:
+        console.print(Text(f"Removed, of an earlier run: {', '.join(removed)}."))
     console.print(Text(f"Written to {printable(str(folder), 400)}: {', '.join(names)}."))
 
 
@@ -234,7 +236,8 @@ def print_verified(console: Console, problems: Sequence[str], compared: int) -> 
     for problem in problems:
         console.print(Text(printable(problem, 400)))
     if not problems:
-        console.print(Text(f"Everything agrees: {compared:,} figures were computed again from the saved decisions."))
+        again = f"{compared:,} figures were computed again from the saved decisions or compared with the plan"
+        console.print(Text(f"Everything agrees: {again}, and everything else is as the search wrote it."))
 
 
 def print_datasets(console: Console) -> None:

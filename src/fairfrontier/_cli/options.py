@@ -5,7 +5,7 @@ import fnmatch
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -216,6 +216,15 @@ def parse_bands(text: str) -> tuple[str, tuple[float, ...]]:
     if any(not low < high for low, high in pairwise(numbers)):
         raise InvalidInputError(f"--sensitive {text!r} must have ascending limits; got {limits}")
     return name, numbers
+
+
+def check_once(name: str, named: Collection[str]) -> None:
+    """Refuse an attribute that was named already: nobody can mean two sets of bands."""
+    if name in named:
+        raise InvalidInputError(
+            f"--sensitive must name each column once; got {name!r} twice: give all limits of its bands at once, as in "
+            "age:30,45,60"
+        )
 
 
 @dataclass(frozen=True)

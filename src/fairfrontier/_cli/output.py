@@ -69,11 +69,12 @@ def check_inputs(folder: Path, names: Sequence[str], *inputs: Path | None) -> No
 
 
 @contextmanager
-def writing(folder: Path, *, force: bool) -> Iterator[Path]:
+def writing(folder: Path, *, force: bool, remove: Sequence[str] = ()) -> Iterator[Path]:
     """Give a temporary folder inside `folder`; its files move into `folder` when the block ends without an error.
 
     Each file appears whole: a rename is one step. After an error nothing is left behind. Without `force` no file is
-    replaced: of two runs into one folder the first to finish has it, and the other is told.
+    replaced: of two runs into one folder the first to finish has it, and the other is told. Files to `remove` are those
+    of an earlier run that would stand beside the new ones.
     """
     created = _make(folder)
     remove_abandoned(folder)
@@ -85,6 +86,8 @@ def writing(folder: Path, *, force: bool) -> Iterator[Path]:
                 os.replace(file, folder / file.name)
             else:
                 _move_new(file, folder)
+        for name in remove:
+            (folder / name).unlink(missing_ok=True)
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         for path in created:

@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairfrontier import datasets
-from fairfrontier._cli.options import check_column, check_numbers, parse_bands, shown
+from fairfrontier._cli.options import check_column, check_numbers, check_once, parse_bands, shown
 from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of, whole_number
+from fairfrontier._version import __version__
 from fairfrontier._writing import to_csv
 from fairfrontier.chunks._files import column_values
 from fairfrontier.chunks._formats import TableFile, read_table
@@ -34,13 +35,12 @@ from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_labels, as_text, in_bands
-from fairfrontier.search import FairSearch, summarise_search
+from fairfrontier.search import FairSearch, summarise_search, verify_search
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._training import LEAST_STEPS
-from fairfrontier.search._verify import file_hash
+from fairfrontier.search._verify import FILES, PDF, sealed
 
-SEARCH_OUTPUTS = ("candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json")
-PDF = "dossier.pdf"
+SEARCH_OUTPUTS = (*FILES, "summary.json")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
 _SECONDS = {"s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _DATASETS = ("adult", "bank", "compas", "default")
@@ -207,6 +207,7 @@ def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float,
         check_column(table, name, option="--sensitive")
         if limits:
             check_numbers(table, name, option="--sensitive")
+        check_once(name, bands)
         bands[name] = limits
     return bands
 
@@ -282,17 +283,34 @@ def run_search(
     header = list(summary["candidates"][0])
     rows = [[one[name] for name in header] for one in summary["candidates"]]
     (folder / "candidates.csv").write_text(to_csv(header, rows), encoding="utf-8", newline="")
-    (folder / "dossier.html").write_text(render_dossier(summary), encoding="utf-8", errors="replace", newline="")
+    (folder / "dossier.html").write_bytes(_dossier(summary))
     if pdf:
         print_page(folder / "dossier.html", folder / PDF)
-    written = [name for name in (*SEARCH_OUTPUTS, *([PDF] if pdf else [])) if name != "summary.json"]
-    summary["files"] = {name: file_hash(folder / name) for name in written}
+    summary = sealed(summary, folder, (*FILES, *([PDF] if pdf else [])))
     content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     scratch = folder / "summary.json.tmp"
     scratch.write_text(content + "\n", encoding="utf-8")
     scratch.replace(folder / "summary.json")  # last: it says that the search is finished
     shutil.rmtree(folder / "steps", ignore_errors=True)
     return summary
+
+
+def _dossier(summary: dict[str, Any]) -> bytes:
+    return render_dossier(summary).encode("utf-8", errors="replace")
+
+
+def run_verify(folder: Path) -> tuple[list[str], int]:
+    """Return what does not agree in the folder of a finished search, its page included, and how much was compared."""
+    problems, compared = verify_search(folder)
+    if problems:
+        return problems, compared
+    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    # Another version may have other words for the same figures.
+    if summary["versions"]["fairfrontier"] == __version__:
+        content = {name: value for name, value in summary.items() if name not in ("files", "digest")}
+        if _dossier(content) != (folder / "dossier.html").read_bytes():
+            problems = ["dossier.html: the page is not that of summary.json"]
+    return problems, compared + 1
 
 
 def check_steps(steps: int) -> int:

@@ -23,6 +23,8 @@ from fairfrontier.report._words import Piece, accuracy, best_model, figure, leve
 
 # What the summary says of a selection, beside what was delivered.
 _SELECTED = ("asked", "estimated", "promised", "confidence", "procedure", "given_up")
+# A smaller difference of two levels of fairness is not seen in three digits.
+_SHOWN = 5e-4
 STACK_OUTPUTS = (*output_names(), "weights.csv", "model.skops")
 
 
@@ -178,7 +180,11 @@ def _selection_words(operating: dict[str, Any]) -> list[Piece]:
         sure = f" with confidence {operating['confidence']:g} on {operating['rows_calibrated']:,} rows"
         known = [text(", promised "), figure(level(operating["promised"])), text(sure)]
     asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
-    return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(". ")]
+    unmet = operating["promised"] is None and operating["estimated"] < operating["asked"] - _SHOWN
+    more = (
+        "The request was not met: these rows cannot show so much, and this stack seems the fairest. " if unmet else ""
+    )
+    return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(f". {more}")]
 
 
 def write_stack(summary: dict[str, Any], fitted: FittedStack, folder: Path) -> None:

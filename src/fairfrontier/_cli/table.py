@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from fairfrontier._cli.options import (
     ScoreColumns,
     check_column,
     check_numbers,
+    check_once,
     parse_bands,
     parse_thresholds,
     score_columns,
@@ -46,6 +48,8 @@ MOST_DOUBLE = 2**24
 _PIECE = 2**20
 # Models whose missing scores are counted one by one.
 _MOST_NOTES = 12
+# Why a column of numbers was not taken as scores by itself.
+_OUTSIDE = "lies outside [0, 1]"
 # Scores that rounding has put a hair outside [0, 1].
 SLACK = 1e-6
 
@@ -78,6 +82,8 @@ class AuditTable:
         Whether the scores are others than in the file, because models have thresholds of their own.
     notes : tuple of str
         What was guessed, and what was left out.
+    left_out : dict of str to str
+        Columns that were not taken as scores, and why.
     """
 
     chunks: StreamedChunks
@@ -92,6 +98,7 @@ class AuditTable:
     rule: str
     rescaled: bool
     notes: tuple[str, ...]
+    left_out: dict[str, str]
 
 
 def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
@@ -117,12 +124,22 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     clipped = tuple(np.array(kept)[hair].tolist())
     chunks = raw.map(Prepared(labels[1], options.regression, kept, clipped, names, options.missing), names)
     notes = [*table.notes, *filter(None, [guess]), *_column_notes(columns, names)]
+    if options.sample_weight and any(fnmatch(options.sample_weight, pattern) for pattern in options.scores):
+        notes.append(
+            f"{options.sample_weight!r} is the sample weight and therefore no model, though --scores matches it."
+        )
     notes += [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
     notes += [
         f"{count:,} rows have no score of {name}."
         for name, count in zip(names, survey.n_no_score[list(kept)].tolist(), strict=True)
         if count
     ][:_MOST_NOTES]
+    lacking = sum(count for _, count in survey.missing.values()) + survey.n_no_score[list(kept)].sum()
+    if options.missing == "drop" and lacking >= survey.n_rows and not any(len(rows) for rows in chunks):
+        raise InvalidInputError(
+            f"--missing drop must leave a row; every row of {options.file.name} lacks a label, a group or a score: "
+            "leave models out with --scores"
+        )
     if in_memory:
         chunks = whole(gathered(chunks))
     n_rows = survey.n_rows if options.missing != "drop" else chunks.sum(len)
@@ -150,6 +167,7 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         rule,
         rescaled,
         tuple(notes),
+        columns.left_out,
     )
 
 
@@ -174,6 +192,10 @@ def _raw_rows(
     if options.label is not None and options.regression:
         check_numbers(table, options.label, option="--label")
         numbers.append(options.label)
+    if options.sample_weight is not None and options.sample_weight in (options.label, *bands):
+        raise InvalidInputError(
+            f"--sample-weight must name another column than --label and --sensitive; got {options.sample_weight!r}"
+        )
     named = [name for name in (*bands, options.label, options.sample_weight) if name is not None]
     columns = score_columns(table, options.scores, set(named), positive=options.positive)
     # A matrix in double precision that is given up at once would take as long to fill as the file to read.
@@ -214,6 +236,9 @@ def _limits(
     scores = gathered(chunks).scores
     limits |= {name: (float(np.median(scores[:, chunks.names.index(name)])),) for name in rest}
     words = "a score above the median of all rows (the scoring rate)"
+    binary = [name for name in chunks.names if name not in rest and name not in of_model]
+    if binary:
+        words = f"decision 1 of {shown(binary)}, which {'hold' if len(binary) > 1 else 'holds'} 0 and 1; else {words}"
     return limits, words if not of_model else threshold_words(limits)
 
 
@@ -227,6 +252,7 @@ def _bands(table: TableFile, options: AuditOptions) -> dict[str, tuple[float, ..
             raise InvalidInputError(f"--sensitive must name other columns than --label; got {name!r} for both")
         if limits:
             check_numbers(table, name, option="--sensitive")
+        check_once(name, bands)
         bands[name] = limits
     return bands
 
@@ -283,7 +309,7 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not columns.named:
         copies, fractions = survey.is_copy_of_label(), bool((inside & ~survey.only_01).any())
         reasons = [
-            (unit & ~inside, "lies outside [0, 1]"),
+            (unit & ~inside, _OUTSIDE),
             (copies, "agrees with the label in every row"),
             (survey.only_01 & unit & fractions, "holds only 0 and 1 where the other columns hold scores"),
         ]
@@ -294,8 +320,19 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:4])
         raise InvalidInputError(f"no column of {options.file.name} can be scores ({why}): name them with --scores")
     general, of_model = parse_thresholds(options.threshold)
+    beyond = [name for name, reason in left_out.items() if reason == _OUTSIDE]
+    for limit in general:
+        if beyond and unit and not 0.0 <= limit <= 1.0:
+            raise InvalidInputError(
+                f"--threshold {limit:g} is beyond the scores of the columns that were taken as models; left out were "
+                f"those that are beyond [0, 1], {shown(beyond)}: name the models with --scores"
+            )
     for i in kept:
         name = columns.names[i]
+        if survey.n_no_score[i] == survey.n_rows:
+            raise InvalidInputError(
+                f"scores {name!r} must be numbers; got none in any row: leave this model out with --scores"
+            )
         if survey.no_score[i] < NO_ROW and options.missing != "drop":
             raise InvalidInputError(
                 f"scores {name!r} must have no missing or infinite value; row {survey.no_score[i] + 1} has one: pass "

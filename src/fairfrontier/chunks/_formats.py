@@ -373,7 +373,10 @@ def _types(schema: Any, file: Path) -> dict[str, Any]:
     types: dict[str, Any] = {}
     for name, dtype in zip(schema.names, schema.types, strict=True):
         if name in types:
-            raise DataFileError(f"{file.name} must have distinct column names; got {name!r} twice: rename one of them")
+            advice = (
+                "rename one of them" if name else "columns without a name are often trailing separators: delete them"
+            )
+            raise DataFileError(f"{file.name} must have distinct column names; got {name!r} twice: {advice}")
         types[name] = dtype
     return types
 

@@ -72,11 +72,9 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     requirement, rows = summary["requirement"], summary["rows"]
     found = []
     if requirement["min_fairness"] is not None or requirement["min_ratio"] is not None:
-        asked = (
-            f"fairness of at least {requirement['min_fairness']:g}"
-            if requirement["min_ratio"] is None
-            else f"a ratio of rates of at least {requirement['min_ratio']:g}"
-        )
+        words = {"min_fairness": "fairness", "min_ratio": "a ratio of rates"}
+        wanted = {word: requirement[name] for name, word in words.items() if requirement[name] is not None}
+        asked = " and ".join(f"{word} of at least {least:g}" for word, least in wanted.items())
         sure = f"it is promised with confidence {requirement['confidence']:g}"
         known = (requirement["problem"] or sure).rstrip(".")
         found.append(f"The choice is the most accurate stack that should have {asked}; {known}.")

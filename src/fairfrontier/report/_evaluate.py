@@ -205,6 +205,15 @@ def check_reference(reference: Mapping[str, str], groups: Sequence[GroupCounts])
         one_of(group, known[attribute], parameter=f"reference {attribute}=")
 
 
+def reference_notes(reference: Mapping[str, str], groups: Sequence[GroupCounts], min_group: int) -> list[str]:
+    """Say of reference groups that they are too small to be judged."""
+    return [
+        f"The reference group {counts.attribute}={group} has fewer than {min_group} rows: ratios to it are uncertain."
+        for counts in groups
+        if (group := reference.get(counts.attribute)) is not None and not counts.judged[counts.groups.index(group)]
+    ]
+
+
 def judged_sets(sets: RowSets, sizes: IntArray, min_group: int) -> RowSets:
     """Return the comparison without sets of fewer than `min_group` rows; where fewer than two are left, with all."""
     large = [tuple(i for i in block if sizes[i] >= min_group) for block in sets.blocks]

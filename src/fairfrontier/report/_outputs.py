@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterable
 from importlib import resources
 from pathlib import Path
 from statistics import NormalDist
@@ -166,6 +167,24 @@ def output_names(
     tables = ("points.csv", "frontier.csv", "groups.csv") if labelled else ("groups.csv",)
     asked = {"differences.csv": differences, "ll144.csv": ll144, "audit.xlsx": xlsx, "report.pdf": pdf}
     return ("report.html", *tables, "summary.json", "model_card.md", *(name for name, yes in asked.items() if yes))
+
+
+def left_over(folder: Path, written: Iterable[str], *, source: Path | None = None) -> list[str]:
+    """Return the files of a folder that `audit`, `stack` or `demo` has written and that will not be written now.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder for the results.
+    written : iterable of str
+        What will be written.
+    source : Path, optional
+        A file that is read, whatever it is called.
+    """
+    ours = (*output_names(differences=True, xlsx=True, pdf=True, ll144=True), "weights.csv", "model.skops", "taf.png")
+    old = [folder / name for name in ours if name not in set(written)]
+    present = [path for path in old if path.is_symlink() or path.is_file()]
+    return [path.name for path in present if source is None or not path.exists() or not path.samefile(source)]
 
 
 def write_results(

@@ -11,7 +11,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import whole
 from fairfrontier.chunks._files import gathered
 from fairfrontier.chunks._source import StreamedChunks
-from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
 from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
 from fairfrontier.optimize._ridge_path import FairPath
@@ -330,8 +330,14 @@ def fit_on_part(
         rows = gathered(_at_most(own.map(KeepGroups(small)) if small else own, _CALIBRATION_SCORES))
         scores = dict(zip(rows.names, rows.scores.T, strict=True))
         calibration = (scores, rows.y, dict(rows.sensitive))
-        model = model.select(min_fairness, confidence=confidence, calibration=calibration)
         n_calibration = len(rows)
+        try:
+            model = model.select(min_fairness, confidence=confidence, calibration=calibration)
+        except InfeasibleError as error:
+            raise InfeasibleError(
+                f"{error}; the rows meant are those that are set aside for the promise, {n_calibration:,} of the "
+                f"{n_rows:,} of the file"
+            ) from None
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)
     names = (f"{family_name(chunks.names)}/chosen", *path_names(chunks.names, model.path_))

@@ -15,7 +15,7 @@ from fairfrontier.identify._points import CONSTANT, TradeoffPoints
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight, fauc
-from fairfrontier.report._evaluate import Evaluation, GroupCounts
+from fairfrontier.report._evaluate import Evaluation, GroupCounts, reference_notes
 from fairfrontier.report._intervals import proportion_test, worst_ratios
 from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview, recommendation, rule_sentence, words
@@ -200,6 +200,7 @@ def summarise(
     summary["subject"] = _subject(summary, settings)
     summary["four_fifths"] = [] if summary["regression"] else four_fifths(summary, summary["subject"])
     summary["notes"] += [] if summary["regression"] else doubts(base, groups, settings)
+    summary["notes"] += reference_notes(settings.reference, base.groups, settings.min_group)
     summary["recommendation"] = recommendation(summary)
     summary["overview"] = overview(summary)
     summary["rule"] = rule_sentence(summary)

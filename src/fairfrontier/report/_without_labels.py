@@ -13,7 +13,7 @@ from fairfrontier.chunks import Chunks
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import build_contrasts
 from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums
-from fairfrontier.report._evaluate import GroupCounts, check_reference, group_counts, judged_sets
+from fairfrontier.report._evaluate import GroupCounts, check_reference, group_counts, judged_sets, reference_notes
 from fairfrontier.report._prepare import UNKNOWN
 from fairfrontier.report._summarise import Settings, attribute_summary
 from fairfrontier.report._tables import groups_csv
@@ -87,7 +87,7 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
         },
         "labelled": False,
         "regression": False,
-        "notes": list(settings.notes),
+        "notes": [*settings.notes, *reference_notes(settings.reference, groups, settings.min_group)],
         "trail": None,
         "n_rows": int(keyed.rows.sum()),
         "n_models": len(names),

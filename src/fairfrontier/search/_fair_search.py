@@ -325,6 +325,9 @@ def checked_settings(params: dict[str, Any], n_rows: int) -> dict[str, Any]:
             validate.number(params[name], parameter=name, low=0.0, high=1.0)
     if params["min_ratio"] is not None and params["fairness"] not in ("demographic_parity", "impact_ratio"):
         raise InvalidInputError(f"min_ratio is for fairness='demographic_parity'; got {params['fairness']!r}")
+    both = [name for name in params["drop"] if name in params["keep"]]
+    if both:
+        raise InvalidInputError(f"drop and keep must name different columns; got {both[0]!r} in both")
     if params["time"] is not None:
         validate.number(params["time"], parameter="time", low=0.0, strict=True)
     names = ("fairness", "min_fairness", "min_ratio", "margin", "confidence", "max_steps", "time")
