@@ -7,6 +7,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.limit._posteriors import exclusive_columns
 
 LEVELS = np.array([0.0, 0.7, 0.8, 0.9, 0.95, 1.0])
 QUICK = {"estimator": LogisticRegression(), "cv": 2}
@@ -222,6 +223,21 @@ class TestCurve:
         y = (x[:, 0] * x[:, 1] > 0) ^ (rng.random(500) < 0.1)
         found = ff.achievable_frontier(x, y, sensitive_features=a, cv=2, grid=[0.9])
         assert 0.75 < found.accuracy[0] < 0.95
+
+    def test_indicators_of_one_feature_are_seen_as_one(self):
+        rng = np.random.default_rng(0)
+        first, second = rng.integers(0, 4, 300), rng.integers(0, 3, 300)
+        flags = rng.random((300, 2)) < 0.9  # mostly both: not the categories of one feature
+        Z = np.column_stack([np.eye(4)[first], rng.normal(size=300), np.eye(3)[second], flags]).astype(float)
+        assert [run.tolist() for run in exclusive_columns(Z)] == [[0, 1, 2, 3], [5, 6, 7]]
+
+    def test_the_default_ensemble_takes_more_categories_than_its_trees(self):
+        # 300 indicators of one feature: boosted trees take at most 255 categories.
+        rng = np.random.default_rng(0)
+        category, a = rng.permutation(1200) % 300, rng.integers(0, 2, 1200)
+        y = (category % 2 == 0) ^ (rng.random(1200) < 0.1)
+        found = ff.achievable_frontier(np.eye(300)[category], y, sensitive_features=a, cv=2, grid=[0.9])
+        assert found.accuracy[0] > found.constant
 
     def test_numbers_and_arrays_are_evaluated(self, fitted):
         x, y, sex = fitted

@@ -7,8 +7,10 @@ model of the attribute learns are the groups, or the groups with the label, and 
 without one class whose probability the others determine and the contrasts do not need.
 """
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from scipy.sparse import issparse
 from sklearn import config_context
 from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from fairfrontier._columns import frame_columns, is_frame
 from fairfrontier._validation import Attribute, FloatArray, IntArray
@@ -107,13 +109,22 @@ def default_learners(random_state: int = 0) -> list[tuple[str, Any]]:
     return [("logistic", logistic), ("hist_boosting", make_pipeline(TableEncoder(), boosting))]
 
 
+@cache
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Return the libraries with threads; to look for them takes longer than a small model does, so it is not repeated.
+
+    Only an import brings a new library: `n_modules` is the number of modules that are imported.
+    """
+    return ThreadpoolController()
+
+
 def fit_classifier(learner: Any, X: Any, codes: IntArray, sample_weight: FloatArray | None = None) -> Any:
     """Return a clone of a classifier fitted to classes `codes`."""
     model = clone(learner)
     # The order of a sum depends on the number of threads, and with it the last bits of the model; and for models as
     # small as these, several at a time, threads would mostly wait for one another.
     # These pipelines are our own: weights go to their last step whatever the user's routing of metadata is.
-    with threadpool_limits(limits=1), config_context(enable_metadata_routing=False):
+    with _thread_pools(len(sys.modules)).limit(limits=1), config_context(enable_metadata_routing=False):
         if sample_weight is None:
             return model.fit(X, codes)
         last = model.steps[-1][0] + "__" if hasattr(model, "steps") else ""
@@ -122,7 +133,7 @@ def fit_classifier(learner: Any, X: Any, codes: IntArray, sample_weight: FloatAr
 
 def class_probabilities(model: Any, X: Any, n_columns: int) -> FloatArray:
     """Return the probabilities (n, n_columns) of the classes 1, 2, … of a fitted classifier; zero where it saw none."""
-    with threadpool_limits(limits=1):
+    with _thread_pools(len(sys.modules)).limit(limits=1):
         found = np.asarray(model.predict_proba(X), dtype=np.float64)
     result = np.zeros((len(found), n_columns))
     known = np.asarray(model.classes_)

@@ -244,8 +244,8 @@ def learn(
     X: Any, task: LimitTask, track: str, *, estimator: Any, cv: int, generator: np.random.Generator, n_jobs: int | None
 ) -> Learned:
     """Fit the posteriors twice: with `cv` folds, and with half of the rows."""
-    learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5)
     Z = feature_matrix(X, task, track)
+    learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5, Z)
     fold = stratified_folds(task.cell, cv, generator)
     posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs)
     # Estimates from shares s and t of n rows that were taken independently differ with variance v/n·(1/s + 1/t − 2):

@@ -203,8 +203,8 @@ def learning_frontier(
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator = np.random.default_rng(random_state)
     sizes = _sizes(rows, len(task), cv)
-    learners = checked_learners(estimator, int(generator.integers(2**31)), task, sizes[0] / len(task))
     Z = feature_matrix(X, task, track)
+    learners = checked_learners(estimator, int(generator.integers(2**31)), task, sizes[0] / len(task), Z)
     fold = stratified_folds(task.cell, cv, generator)
 
     def best(usable: Any) -> FairRule:

@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesClassifier, HistGradientBoostingClassifie
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from fairfrontier import _validation as validate
 from fairfrontier._attribute_models import TableEncoder, class_probabilities, fit_classifier
@@ -20,6 +20,8 @@ from fairfrontier.limit._task import LimitTask
 
 # Logarithms of probabilities are taken inside these limits.
 _SMALLEST = 1e-4
+# Categories of one column that boosted trees take, with room for one more.
+_MOST_CATEGORIES = 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,19 +50,31 @@ class Posteriors:
         return np.asarray(self.sets / (weight @ self.sets))
 
 
-def default_ensemble(random_state: int, fewest_rows: int) -> list[Any]:
+def default_ensemble(random_state: int, fewest_rows: int, Z: FloatArray) -> list[Any]:
     """Return the unfitted members of the ensemble: linear, boosted trees, random trees, and a smooth kernel.
 
     Together they come near the truth where it is smooth, where it jumps, and where it is a table; which of them is
     right for the data is decided by the stack that combines them. The kernel has no more centres than `fewest_rows`,
-    the smallest number of rows that a member is fitted to.
+    the smallest number of rows that a member is fitted to. Trees see a column of codes in place of the indicators of
+    the features `Z`: a category is one split away, and there are far fewer columns to search.
     """
+    bundles = exclusive_columns(Z)
+    single = Z.shape[1] - sum(map(len, bundles))
+    codes = FunctionTransformer(_coded, kw_args={"bundles": bundles})
+    boosting = HistGradientBoostingClassifier(
+        learning_rate=0.1,
+        max_leaf_nodes=15,
+        max_iter=70,
+        early_stopping=False,
+        categorical_features=list(range(single, single + len(bundles))),
+        random_state=random_state,
+    )
     return [
         make_pipeline(StandardScaler(), LogisticRegression(solver="newton-cholesky")),
-        HistGradientBoostingClassifier(
-            learning_rate=0.1, max_leaf_nodes=15, max_iter=70, early_stopping=False, random_state=random_state
+        make_pipeline(codes, boosting),
+        make_pipeline(
+            codes, ExtraTreesClassifier(25, min_samples_leaf=8, max_features="sqrt", random_state=random_state)
         ),
-        ExtraTreesClassifier(50, min_samples_leaf=8, max_features="sqrt", random_state=random_state),
         make_pipeline(
             StandardScaler(),
             Nystroem(n_components=max(1, min(150, fewest_rows // 2)), random_state=random_state),
@@ -69,14 +83,35 @@ def default_ensemble(random_state: int, fewest_rows: int) -> list[Any]:
     ]
 
 
-def checked_learners(estimator: Any, random_state: int, task: LimitTask, share: float) -> list[Any]:
+def exclusive_columns(Z: FloatArray) -> list[IntArray]:
+    """Return runs of indicator columns of which no row has two: mostly, each is the categories of one feature."""
+    binary = np.flatnonzero(((Z == 0.0) | (Z == 1.0)).all(axis=0))
+    together = Z[:, binary].T @ Z[:, binary] > 0.0
+    runs: list[list[int]] = []
+    for j in range(len(binary)):
+        if runs and len(runs[-1]) < _MOST_CATEGORIES and not together[j, runs[-1]].any():
+            runs[-1].append(j)
+        else:
+            runs.append([j])
+    return [binary[run] for run in runs if len(run) > 1]
+
+
+def _coded(Z: FloatArray, bundles: list[IntArray]) -> FloatArray:
+    """Return the columns outside bundles, and behind them one column per bundle: the number of its indicator, or 0."""
+    single = np.ones(Z.shape[1], dtype=bool)
+    if bundles:
+        single[np.concatenate(bundles)] = False
+    return np.column_stack([Z[:, single], *(Z[:, run] @ np.arange(1.0, len(run) + 1.0) for run in bundles)])
+
+
+def checked_learners(estimator: Any, random_state: int, task: LimitTask, share: float, Z: FloatArray) -> list[Any]:
     """Return the members of the ensemble: the default ones, one classifier, or a list of them.
 
-    `share` is that of the rows in the smallest set that members are fitted to.
+    `share` is that of the rows in the smallest set that members are fitted to; `Z` are the features.
     """
     if estimator is None:
         rarer = int(np.bincount(task.y.astype(np.intp)).min())
-        return default_ensemble(random_state, int(share * rarer))
+        return default_ensemble(random_state, int(share * rarer), Z)
     learners = list(estimator) if isinstance(estimator, (list, tuple)) else [estimator]
     for learner in learners:
         if not (hasattr(learner, "fit") and hasattr(learner, "predict_proba")):
