@@ -126,6 +126,8 @@ def test_reference_and_model_in_use(run):
         (("rejected", "approved"), "approved", "is taken to be 'approved', by its name"),
         (("Not hired", "Hired"), "Hired", "is taken to be 'Hired', by its name"),
         (("charged_off", "fine"), "fine", "is taken to be 'fine', by its name"),
+        (("nein", "ja"), "ja", "is taken to be 'ja', by its name"),
+        (("Non", "Oui"), "Oui", "is taken to be 'Oui', by its name"),
         (("1", "2"), "2", "is a guess: '2', the second in sorted order"),
         (("0", "1"), "1", ""),
     ],
@@ -144,13 +146,25 @@ def test_positive_label_is_guessed_by_its_name_and_announced(run, words, positiv
     assert (announced in " ".join(result.notes), bool(result.notes)) == (True, bool(announced))
 
 
+@pytest.mark.parametrize("scores", [(), ("--scores", "m_*")])
+def test_a_numeric_label_is_named_before_the_scores_are(run, scores):
+    frame = people()
+    frame["y"] = 1000.0 + np.arange(len(frame)) / 8
+    for name in ("m_0", "m_1", "m_2"):
+        frame[name] *= 5000.0
+    code, text, _, _ = run(frame, *scores)
+    assert code == 2
+    assert "--label 'y' must have two values" in text
+    assert "for a numeric target pass --accuracy r2" in text
+
+
 def test_models_that_are_worse_than_chance_are_asked_about(run):
     frame = people()
-    frame["y"] = np.where(frame["y"] == 1, "ja", "nee")  # sorted: nee is positive
+    frame["y"] = np.where(frame["y"] == 1, "igen", "nem")  # sorted: nem is positive
     code, text, _, _ = run(frame)
     assert code == 0
     assert "Worse than chance: 3 of 3 models" in text
-    assert "Is 'nee' really the positive value?" in text
+    assert "Is 'nem' really the positive value?" in text
     frame = people().assign(m_0=lambda f: 1 - f["m_0"])
     assert "1 of 3 models select rows with the positive label (1) less often than the others: m_0." in run(frame)[1]
 

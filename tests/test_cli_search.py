@@ -414,6 +414,32 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid")) == 0
 
 
+def test_a_small_group_is_left_out_if_asked(file, tmp_path, capsys):
+    frame = people()
+    frame.loc[:20, "sex"] = "x"
+    frame.to_csv(tmp_path / "small.csv", index=False)
+    assert main(arguments(tmp_path / "small.csv", tmp_path / "out")) == 2
+    assert "got 21 of 'x': merge small groups, or leave their rows out (--min-group 67)" in capsys.readouterr().err
+    assert main(arguments(tmp_path / "small.csv", tmp_path / "out", "--min-group", "67")) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "The 21 rows of sex=x are left out (--min-group 67)" in shown
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert sum(summary["groups"]["sex"].values()) == len(frame) - 21
+    assert "x" not in summary["groups"]["sex"]
+
+
+def test_none_with_a_requirement_is_about_one_candidate(file, tmp_path, capsys):
+    frame = people()
+    frame["score_now"] = np.where(frame["repaid"] == "yes", 0.9, 0.1)  # nothing can be as accurate
+    frame.to_csv(tmp_path / "perfect.csv", index=False)
+    assert main(arguments(tmp_path / "perfect.csv", tmp_path / "out", "--min-ratio", "0.99")) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "the candidate that should have a ratio of rates of at least 0.99, required, is not both" in shown
+    assert "after it no other one was tested" in shown
+    assert main(arguments(tmp_path / "perfect.csv", tmp_path / "free")) == 0
+    assert "no candidate of this search is both less disparate" in " ".join(capsys.readouterr().out.split())
+
+
 def test_missing_values_where_none_may_be(file, tmp_path, capsys):
     frame = people()
     frame.loc[7, "sex"] = None

@@ -105,6 +105,61 @@ class TestColumns:
         assert columns["zip"].tolist() == ["01234", "10115", None]
         assert columns["code"].tolist() == ["1", "2", "3"]
 
+    @pytest.mark.parametrize(
+        ("texts", "numbers"),
+        [
+            (["$1,234.50", "$7", None], [1234.5, 7.0, np.nan]),
+            (["-$5.00", "$3.25"], [-5.0, 3.25]),
+            (["9,465 USD", "80 USD"], [9465.0, 80.0]),
+            (["EUR 10", "EUR 12.5"], [10.0, 12.5]),
+            (["1.373,70", "248,24", "12"], [1373.7, 248.24, 12.0]),
+            (["1.373,70 €", "0,5 €"], [1373.7, 0.5]),
+            (["12 %", "3.5%"], [12.0, 3.5]),
+        ],
+    )
+    def test_amounts_with_units_and_decimal_commas_are_numbers(self, texts, numbers):
+        values = np.array(texts, dtype=object)
+        found = read_columns({"amount": values})["amount"]
+        np.testing.assert_array_equal(found, numbers)
+        encoding = TableEncoding().fit(read_columns({"amount": values}))
+        known = [one for one in texts if one is not None]
+        for text, number in zip(known, numbers, strict=False):  # one row alone means what it meant among others
+            assert encoding.transform(read_columns({"amount": [text]}, categories=encoding.categories))[0, 0] == number
+
+    @pytest.mark.parametrize(
+        "texts", [["$5", "€5"], ["1.5", "2,5"], ["USD12X", "USD3"], ["DEU123", "DEU124"], ["$01", "$2"]]
+    )
+    def test_text_with_several_meanings_stays_text(self, texts):
+        assert read_columns({"code": np.array(texts, dtype=object)})["code"].tolist() == texts
+
+    def test_dates_whose_order_is_certain_are_dates(self):
+        columns = read_columns(
+            {
+                "german": np.array(["31.12.2024", "1.2.2023", None], dtype=object),
+                "slashes": np.array(["2024/12/31", "2023/02/01", "2020/01/01"], dtype=object),
+                "either": np.array(["01/02/2024", "03/04/2024", "05/06/2024"], dtype=object),
+                "none": np.array(["31.02.2024", "1.2.2023", "1.3.2023"], dtype=object),
+            }
+        )
+        assert [columns[name].dtype.kind for name in columns] == ["M", "M", "O", "O"]
+        assert columns["german"].astype(str).tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00", "NaT"]
+        assert columns["slashes"].astype(str)[:2].tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00"]
+
+    def test_dates_that_stay_text_are_named(self, frame):
+        rng = np.random.default_rng(5)
+        days = np.array(
+            [f"{1 + i % 12:02d}/{1 + i // 12 % 28:02d}/20{10 + i // 336}" for i in range(400)], dtype=object
+        )
+        often = np.array([f"{1 + i % 9:02d}/{1 + i % 9:02d}/20{10 + i % 11}" for i in range(400)], dtype=object)
+        attributes = ff._validation.attributes({"sex": frame["sex"][:400].to_numpy()}, 400)
+        columns = {"once": days, "often": often, "skill": frame["height"][:400].to_numpy()}
+        reports = screen(columns, rng.random(400) < 0.5, attributes, np.arange(400))
+        assert not reports[0].used
+        assert "an identifier" in reports[0].reason
+        assert reports[1].used
+        for report in reports[:2]:
+            assert "is a date, write it like 2024-12-31" in report.reason
+
     def test_numbers_that_stay_text_are_named(self, frame):
         rng = np.random.default_rng(5)
         prices = np.array([f"{one:.2f} €".replace(".", ",") for one in rng.integers(0, 90, 400) / 8], dtype=object)
@@ -207,6 +262,13 @@ class TestScreening:
             InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"
         ):
             fitted(with_leak)
+
+    def test_all_columns_that_are_the_label_are_named_at_once(self, frame):
+        y = frame["repaid"] == "yes"
+        leaks = frame.assign(closed=np.where(y, None, "2020-01-31"), recovered=np.where(y, 0.0, 5.0 + frame["height"]))
+        named = r"'closed' \(AUC 1.000\), 'recovered' \(AUC .*--drop 'closed' --drop 'recovered'"
+        with pytest.raises(InvalidInputError, match=named):
+            fitted(leaks)
 
     @pytest.mark.parametrize("said", ["drop", "keep"])
     def test_the_user_decides_about_it(self, frame, said):

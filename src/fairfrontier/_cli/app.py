@@ -286,6 +286,7 @@ def search(
         bool, typer.Option("--use-sensitive", help="Let the sensitive columns be features, too.")
     ] = False,
     missing: Annotated[str, typer.Option(help="Rows without a label, group or baseline: error or drop.")] = "error",
+    min_group: Annotated[int, typer.Option(help="Rows of groups with fewer rows are left out.")] = 1,
     delimiter: Delimiter = None,
     encoding: Encoding = None,
     cross_fit: Annotated[
@@ -338,6 +339,7 @@ def search(
         baseline=baseline,
         positive=positive,
         missing=missing,
+        min_group=min_group,
         delimiter=parse_delimiter(delimiter),
         encoding=encoding,
     )

@@ -15,6 +15,7 @@ from fairfrontier._cli.output import printable
 from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, fairness_words, level, unit_words
+from fairfrontier.search._screening import DOUBTS
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
@@ -227,6 +228,10 @@ def print_search(console: Console, summary: dict[str, Any]) -> None:
     if left_out:
         listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in left_out[:_ROWS])
         console.print(Text(f"Columns that are no features: {listed}.", style="dim"))
+    doubtful = [one for one in summary["columns"] if one["used"] and one["reason"].startswith(DOUBTS)]
+    if doubtful:
+        listed = "; ".join(f"{printable(one['name'])}: {printable(one['reason'], 200)}" for one in doubtful[:_ROWS])
+        console.print(Text(f"Features to look at: {listed}."))
     for note in (*summary["notes"], f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."):
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 

@@ -128,6 +128,7 @@ def read_search(
     baseline: str | None,
     positive: str | None,
     missing: str = "error",
+    min_group: int = 1,
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> SearchTable:
@@ -143,10 +144,13 @@ def read_search(
         The label's positive value.
     missing : {"error", "drop"}
         What to do with rows without a label, group or baseline.
+    min_group : int
+        Rows of groups with fewer rows are left out.
     delimiter, encoding : str, optional
         Of a CSV file.
     """
     one_of(missing, ("error", "drop"), parameter="--missing")
+    whole_number(min_group, parameter="--min-group", low=1)
     table = open_file(file, delimiter=delimiter, encoding=encoding)
     check_column(table, label, option="--label")
     bands = _bands(table, sensitive)
@@ -185,6 +189,8 @@ def read_search(
         notes.append(f"{int((~known).sum()):,} of {len(known):,} rows were left out because they lack a value.")
     labels, guess = positive_label(written, label, positive)
     notes += [guess] if guess else []
+    large = _of_large_groups({name: values[known] for name, values in groups.items()}, min_group, notes)
+    known[known] = large
     features = {name: values[known] for name, values in columns.items() if name not in (label, baseline)}
     return SearchTable(
         file.name,
@@ -197,6 +203,22 @@ def read_search(
         (label, *([] if baseline is None else [baseline])),
         tuple(notes),
     )
+
+
+def _of_large_groups(groups: dict[str, NDArray[Any]], min_group: int, notes: list[str]) -> NDArray[np.bool_]:
+    """Tell which rows are in groups that are large enough, and note which groups are not."""
+    large = np.ones(len(next(iter(groups.values()))), dtype=bool)
+    for name, values in groups.items():
+        found, of_row = as_text(values)
+        rows = np.bincount(of_row, minlength=len(found))
+        for group, size in zip(found, rows.tolist(), strict=True):
+            if size < min_group:
+                notes.append(
+                    f"The {size:,} rows of {name}={group} are left out (--min-group {min_group}): the search says "
+                    "nothing about how they are treated."
+                )
+        large &= rows[of_row] >= min_group
+    return large
 
 
 def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float, ...]]:

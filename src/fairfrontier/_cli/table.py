@@ -113,10 +113,10 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=most_double))
     survey = raw.sum(Surveyor(options.label, options.regression))
     _check_survey(survey, options, table.kind)
-    kept, columns = _kept(survey, columns, options)
     labels, guess = ("", ""), ""
     if options.label is not None and not options.regression:
         labels, guess = positive_label(survey.written, options.label, options.positive)
+    kept, columns = _kept(survey, columns, options)
     unit = not options.regression and options.label is not None
     low, high = survey.low[list(kept)], survey.high[list(kept)]
     hair = unit & ((low < 0) | (high > 1)) & (low >= -SLACK) & (high <= 1 + SLACK)

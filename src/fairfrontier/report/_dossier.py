@@ -47,11 +47,15 @@ def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
             text("."),
         ]
     if summary["verdict"] == "none":
+        asked = required_words(summary["requirement"])
+        if not asked:
+            none = "no candidate of this search is both less disparate than the baseline and less accurate by less than"
+            return [text(f"None was found: with {sure} confidence {none} {margin}.")]
         return [
-            text(
-                f"None was found: with {sure} confidence no eligible candidate of this search is both less disparate "
-            ),
-            text(f"than the baseline and less accurate by less than {margin}."),
+            text(f"None was found: with {sure} confidence the candidate that should have {asked}, "),
+            name(summary["chosen"]),
+            text(f", is not both less disparate than the baseline and less accurate by less than {margin}. "),
+            text("The verdict is about this candidate alone; after it no other one was tested."),
         ]
     needed = chosen["rows_needed"]
     more = (
@@ -71,10 +75,8 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     """Say how the choice was made and what the verdict rests on."""
     requirement, rows = summary["requirement"], summary["rows"]
     found = []
-    if requirement["min_fairness"] is not None or requirement["min_ratio"] is not None:
-        words = {"min_fairness": "fairness", "min_ratio": "a ratio of rates"}
-        wanted = {word: requirement[name] for name, word in words.items() if requirement[name] is not None}
-        asked = " and ".join(f"{word} of at least {least:g}" for word, least in wanted.items())
+    asked = required_words(requirement)
+    if asked:
         sure = f"it is promised with confidence {requirement['confidence']:g}"
         known = (requirement["problem"] or sure).rstrip(".")
         found.append(f"The choice is the most accurate stack that should have {asked}; {known}.")
@@ -102,6 +104,13 @@ def reasons(summary: dict[str, Any]) -> list[str]:
             "people are decided equally and each of the two decides about half of them, as in the test."
         )
     return found
+
+
+def required_words(requirement: dict[str, Any]) -> str:
+    """Return what was required in words; empty where nothing was."""
+    words = {"min_fairness": "fairness", "min_ratio": "a ratio of rates"}
+    wanted = {word: requirement[name] for name, word in words.items() if requirement[name] is not None}
+    return " and ".join(f"{word} of at least {least:g}" for word, least in wanted.items())
 
 
 def _sentence(words: str) -> str:

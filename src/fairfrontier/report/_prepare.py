@@ -37,11 +37,13 @@ _WHOLE = re.compile("[-+]?[0-9]{1,300}")
 # What people call the outcome that is wanted, and its opposite.
 _POSITIVE = re.compile(
     "true|yes|y|approved?|accepted|accept|hired?|granted|grant|good|admit(ted)?|positive|pass(ed)?|selected|select|"
-    "success|successful|(re)?paid|promoted|eligible|won|invited?|advanced?|offer(ed)?"
+    "success|successful|(re)?paid|promoted|eligible|won|invited?|advanced?|offer(ed)?|"
+    "ja|oui|sí|sì|sim|vrai|wahr"
 )
 _NEGATIVE = re.compile(
     "false|no|n|denied|deny|rejected|reject|refused?|declined?|not (hired|selected|approved|admitted)|bad|default(ed)?|"
-    "negative|fail(ed)?|unsuccessful|charged off|ineligible|lost"
+    "negative|fail(ed)?|unsuccessful|charged off|ineligible|lost|"
+    "nein|nee|nej|nei|non|não|faux|falsch"
 )
 
 

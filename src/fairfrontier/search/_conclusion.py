@@ -143,6 +143,8 @@ def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_]) -> Conclusi
     one, other = found
     names = tuple(name for name in one.evidence.names if name in other.evidence.names)
     requirement = one.requirement if one.requirement.problem else other.requirement
+    if requirement.problem and not (one.requirement.problem and other.requirement.problem):
+        requirement = replace(requirement, problem=f"for one of the two models: {requirement.problem}")
 
     def joined(of: Callable[[Conclusion], Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
         (first, second) = (of(each) for each in found)

@@ -139,7 +139,8 @@ def split_rows(
             raise GroupError(
                 f"sensitive_features[{attribute.name!r}] must have at least {needed} rows of each group, for training, "
                 f"stacking, calibration and the final figures; got {rows.min()} of "
-                f"{attribute.values[int(rows.argmin())]!r}: merge small groups"
+                f"{attribute.values[int(rows.argmin())]!r}: merge small groups, or leave their rows out (--min-group "
+                f"{needed})"
             )
     stratum = y.astype(np.intp)
     for attribute in attributes:

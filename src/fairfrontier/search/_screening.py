@@ -24,6 +24,9 @@ _ROWS, PROXY_ROWS = 10_000, 20_000
 _BINS = 64
 # Text that looks like a number, perhaps with a unit; where most values do, a word is said about it.
 _NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
+_DATE_LIKE = re.compile(r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?")
+# How reasons begin that ask about a column which is a feature.
+DOUBTS = ("read as ", "predicts the label ")
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|nr|number)($|[_\W\d])|_id$", re.I)
 
 
@@ -98,7 +101,7 @@ def screen(
     some = train[:_ROWS]
     halves = np.arange(len(some)) % 2 == 0
     groups = [attribute.codes[some] == code for attribute in attributes for code in range(len(attribute.values))]
-    reports = []
+    reports, leaks = [], {}
     for name, values in columns.items():
         codes = _binned(values[some])
         label_auc = _single_auc(codes, y[some], halves)
@@ -115,27 +118,53 @@ def screen(
         elif name in sensitive:
             used, reason = use_sensitive, "the sensitive attribute"
         elif _is_identifier(name, values, n_distinct, known):
-            used, reason = False, "an identifier: (nearly) every row has a value of its own"
+            used, reason = False, "an identifier: (nearly) every row has a value of its own" + _unread(values, some)
         elif label_auc >= LEAK_AUC:
-            raise InvalidInputError(
-                f"column {name!r} gives the label away (alone it predicts the label with AUC {label_auc:.3f}): is it "
-                f"known before the outcome is? If not, leave it out (drop, --drop {name!r}); if so, say so (keep, "
-                f"--keep {name!r})"
-            )
+            leaks[name] = label_auc
         elif group_auc >= COPY_AUC:
             used, reason = False, f"a copy of the sensitive attribute (AUC {group_auc:.3f})"
         elif label_auc >= SUSPICIOUS_AUC:
             reason = f"predicts the label very well alone (AUC {label_auc:.3f}): is it known before the outcome?"
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
-            reason = f"{n_distinct:,} categories: the rare ones are taken together"
-            like = next((value for value in values.tolist() if value is not None and _NUMBER_LIKE.fullmatch(value)), "")
-            if np.mean([bool(_NUMBER_LIKE.fullmatch(value)) for value in values[some].tolist() if value]) > _MOSTLY:
-                reason = f"read as {n_distinct:,} categories; if {like[:20]!r} is a number, write it like 1234.5"
+            unread = _unread(values, some)
+            rare = f"{n_distinct:,} categories: the rare ones are taken together"
+            reason = f"read as {n_distinct:,} categories{unread}" if unread else rare
         reports.append(ColumnReport(name, kind_of(values), used, reason, n_missing, n_distinct, label_auc, group_auc))
+    if leaks:
+        raise InvalidInputError(_leak_words(leaks))
     if not any(report.used for report in reports):
         reasons = "; ".join(f"{report.name!r}: {report.reason}" for report in reports[:5])
         raise InvalidInputError(f"X must have at least one column that may be a feature; got {reasons}")
     return tuple(reports)
+
+
+def _leak_words(leaks: dict[str, float]) -> str:
+    """Return what is wrong with columns that are the label in other words, and what to do about all of them."""
+    named = ", ".join(f"{name!r} (AUC {auc:.3f})" for name, auc in leaks.items())
+    drop, keep = (" ".join(f"--{option} {name!r}" for name in leaks) for option in ("drop", "keep"))
+    if len(leaks) == 1:
+        (name, auc), *_ = leaks.items()
+        return (
+            f"column {name!r} gives the label away (alone it predicts the label with AUC {auc:.3f}): is it known "
+            f"before the outcome is? If not, leave it out (drop, {drop}); if so, say so (keep, {keep})"
+        )
+    return (
+        f"columns give the label away, each of them alone: {named}. Are they known before the outcome is? Leave out "
+        f"those that are not (drop, {drop}); say so of those that are (keep, {keep})"
+    )
+
+
+def _unread(values: NDArray[Any], some: IntArray) -> str:
+    """Return a word about text most of which may be numbers or dates that we cannot read."""
+    texts = [value for value in values[some].tolist() if value] if kind_of(values) == CATEGORY else []
+    for pattern, what in (
+        (_DATE_LIKE, "a date, write it like 2024-12-31"),
+        (_NUMBER_LIKE, "a number, write it like 1234.5"),
+    ):
+        like = [value for value in texts if pattern.fullmatch(value)]
+        if len(like) > _MOSTLY * len(texts):
+            return f"; if {like[0][:20]!r} is {what}"
+    return ""
 
 
 def joint_auc(matrix: FloatArray, attribute: Attribute, *, random_state: int) -> float:

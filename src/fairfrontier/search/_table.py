@@ -4,7 +4,7 @@ Columns are numbers, categories and dates, with what is missing.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -21,11 +21,22 @@ from fairfrontier.chunks._formats import NOTHING
 from fairfrontier.exceptions import InvalidInputError
 
 NUMBER, CATEGORY, DATE = "number", "category", "date"
-# A date or a time of day of ISO 8601, as files write it.
-# A number as people write it; a leading zero is a sign of a code.
+# A number as people write it; a leading zero is a sign of a code. What a value means must not depend on other rows, so
+# that a comma between thousands has three digits after it and a decimal comma one or two.
 _AMOUNT = re.compile(r"[-+]?(?:(?:0|[1-9]\d*)(?:\.\d*)?|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?|\.\d+)(?:[eE][-+]?\d+)?")
+_COMMA_AMOUNT = re.compile(r"[-+]?(?:0|[1-9]\d*|[1-9]\d{0,2}(?:\.\d{3})+),\d{1,2}")
+# Currencies and per cent before or after it: money is no category.
+_CODES = "USD|EUR|GBP|CHF|JPY|CNY|INR|CAD|AUD|NZD|SEK|NOK|DKK|PLN|CZK|HUF|BRL|MXN|ZAR|KRW|SGD|HKD|TRY"
+_UNIT = re.compile(
+    rf"(?P<sign>[-+]?)(?P<before>[$€£¥₹]|{_CODES})?\s*(?P<number>[-+]?[\d.].*?)\s*(?P<after>[$€£¥₹%]|{_CODES})?"
+)
 _DIGITS = re.compile(r"[-+]?\d+(?:\.\d*)?")
+# A date of ISO 8601, perhaps with a time of day, or one whose order its marks tell: 2024/12/31, 31.12.2024.
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
+_DATE_ORDERS = (
+    re.compile(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})"),
+    re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})"),
+)
 # Text that stands for nothing.
 _NOTHING = frozenset({"", "none"} | {word.lower() for word in NOTHING})
 
@@ -114,8 +125,8 @@ def as_kind(
         numbers = np.full(len(values), np.nan)
         numbers[known] = amounts
         return numbers
-    written = _AMOUNT if kind == NUMBER else _DATE_TEXT
-    wrong = [row for row in np.flatnonzero(known) if not written.fullmatch(str(values[row]).strip())]
+    read = _amount if kind == NUMBER else _iso_date
+    wrong = [row for row in np.flatnonzero(known) if read(str(values[row])) is None]
     found = wrong[0] if wrong else int(np.argmax(known))
     raise InvalidInputError(
         f"column {name!r} must hold {kind}s, as when the model was fitted; got {str(values[found])[:40]!r} in row "
@@ -164,18 +175,20 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
         numbers[~missing] = np.array(known, dtype=np.float64)
         return np.where(np.isfinite(numbers), numbers, np.nan)
     texts = [str(value) for value in known]
-    # Whole numbers that are written as text may be codes; points, commas and words for nothing are signs of amounts.
+    # Whole numbers that are written as text may be codes; points, commas, units and words for nothing are signs of
+    # amounts.
     words = any(isinstance(value, str) and value.strip() for value in values[missing].tolist())
-    if not is_category and (words or any("." in text or "," in text for text in texts)):
+    if not is_category and (words or any(not _DIGITS.fullmatch(text) or "." in text for text in texts)):
         amounts = _amounts(texts)
         if amounts is not None:
             numbers = np.full(len(values), np.nan)
             numbers[~missing] = amounts
             return numbers
-    if not is_category and texts and all(_DATE_TEXT.fullmatch(text) for text in texts):
+    written = [] if is_category else _read_all(texts, _iso_date)
+    if written:
         try:
             dates = np.full(len(values), np.datetime64("NaT"), dtype="datetime64[s]")
-            dates[~missing] = np.array([text.replace(" ", "T") for text in texts], dtype="datetime64[s]")
+            dates[~missing] = np.array(written, dtype="datetime64[s]")
             return dates
         except ValueError:  # 2020-02-31: no date after all
             pass
@@ -185,10 +198,43 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
 
 
 def _amounts(texts: list[str]) -> FloatArray | None:
-    """Return numbers that are written as text, with or without commas between thousands; None: some are none."""
-    if not texts or not all(_AMOUNT.fullmatch(text.strip()) for text in texts):
+    """Return numbers that are written as text; None: some are none, or they have several units or decimal marks."""
+    found = _read_all(texts, _amount)
+    if not found or len({unit for _, unit, _ in found}) > 1 or {mark for _, _, mark in found} >= {",", "."}:
         return None
-    return np.array([float(text.strip().replace(",", "")) for text in texts])
+    return np.array([number for number, _, _ in found])
+
+
+def _read_all(texts: list[str], read: Callable[[str], Any]) -> list[Any]:
+    """Return what each text says, or nothing as soon as one says nothing."""
+    found = []
+    for text in texts:
+        one = read(text)
+        if one is None:
+            return []
+        found.append(one)
+    return found
+
+
+def _amount(text: str) -> tuple[float, str, str] | None:
+    """Return a number that is written as text, its unit, and its decimal mark if there is no doubt about it."""
+    parts = _UNIT.fullmatch(text.strip())
+    if parts is None or (parts["before"] and parts["after"]):
+        return None
+    number, unit = parts["sign"] + parts["number"], parts["before"] or parts["after"] or ""
+    if _AMOUNT.fullmatch(number):
+        return float(number.replace(",", "")), unit, "." if "." in number or "," in number else ""
+    if _COMMA_AMOUNT.fullmatch(number):
+        return float(number.replace(".", "").replace(",", ".")), unit, ","
+    return None
+
+
+def _iso_date(text: str) -> str | None:
+    """Return a date as ISO 8601 writes it; None: it is none, or its order is in doubt, as that of 01/02/2024."""
+    if _DATE_TEXT.fullmatch(text):
+        return text.replace(" ", "T")
+    found = next(filter(None, (order.fullmatch(text.strip()) for order in _DATE_ORDERS)), None)
+    return None if found is None else f"{found['y']}-{found['m']:0>2}-{found['d']:0>2}"
 
 
 def _texts(values: NDArray[Any], levels: Sequence[str]) -> NDArray[Any]:
