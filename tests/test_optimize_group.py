@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, fauc, tradeoff_points
 from fairfrontier.chunks import array_chunks
@@ -285,3 +286,53 @@ def test_when_models_of_the_attribute_are_added(given, options, wanted):
 def test_what_group_models_may_be(given, fairness):
     with pytest.raises(InvalidInputError, match="group_models"):
         wants_group_models(FairStacksClassifier(group_models=given, fairness=fairness), [])
+
+
+class TestFittedModels:
+    """One fitted model whose score follows a proxy of the group."""
+
+    @pytest.fixture
+    def people(self):
+        rng = np.random.default_rng(11)
+        group = rng.integers(0, 2, 3000)
+        skill, proxy = rng.normal(size=3000), group + rng.normal(0, 0.5, 3000)
+        X = np.column_stack([skill, proxy])
+        y = (skill + group + rng.normal(0, 0.7, 3000) > 0.5).astype(int)
+        return X, y, group
+
+    def fitted(self, people, **options):
+        X, y, group = (one[1000:2000] for one in people)
+        models = [("lr", LogisticRegression().fit(people[0][:1000], people[1][:1000]))]
+        return FairStacksClassifier(models, cv="prefit", random_state=0, **options).fit(X, y, sensitive_features=group)
+
+    def test_models_of_the_attribute_join_when_asked(self, people):
+        plain, joined = self.fitted(people), self.fitted(people, group_models=True)
+        assert plain.names_ == ("lr",)
+        assert [name.split("/")[0] for name in joined.names_] == ["lr", "group", "group"]
+        X, y, group = (one[2000:] for one in people)
+        found = {name: one.select(0.95).predict(X) for name, one in {"plain": plain, "joined": joined}.items()}
+        points = tradeoff_points(y, found, sensitive_features=group)
+        # The only model mixes skill and proxy; the model of the group takes them apart.
+        assert points.accuracy[1] > points.accuracy[0] + 0.03
+        assert points.fairness[1] > 0.9
+
+    def test_the_models_are_those_that_unfitted_estimators_get(self, people):
+        X, y, group = (one[1000:2000] for one in people)
+        unfitted = FairStacksClassifier([("lr", LogisticRegression())], random_state=0)
+        unfitted.fit(X, y, sensitive_features=group)
+        joined = self.fitted(people, group_models=True)
+        assert joined.names_ == unfitted.names_
+        for (_, one), (_, other) in zip(joined.estimators_[1:], unfitted.estimators_[1:], strict=True):
+            np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-12)
+
+    def test_a_costly_selection_without_them_says_so(self, people):
+        advice = "no model of the attribute is in the stack"
+        assert any(note.startswith(advice) for note in self.fitted(people).select(0.95).selection_.notes)
+        joined = self.fitted(people, group_models=True).select(0.95)
+        assert not any(note.startswith(advice) for note in joined.selection_.notes)
+        aware = self.fitted(people, attribute_aware=True).select(0.95)
+        assert not any(note.startswith(advice) for note in aware.selection_.notes)
+
+    def test_predictions_alone_cannot_have_them(self, people):
+        with pytest.raises(InvalidInputError, match=r"group_models must be .* with precomputed predictions"):
+            FairStacksClassifier(group_models=True).fit(people[0], people[1], sensitive_features=people[2])

@@ -325,11 +325,34 @@ class FitOptions:
         return list(Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(delayed(cached)(*job) for job in jobs))
 
 
-def fitted_columns(stack: Any, models: Sequence[tuple[str, Any]], X: Any, rows: Rows) -> BaseFit:
-    """Return the columns of models that are fitted already."""
-    models = [*models, *(fit_features(X, rows.weight).estimators if stack.passthrough else [])]
+def fitted_columns(
+    stack: Any,
+    models: Sequence[tuple[str, Any]],
+    X: Any,
+    rows: Rows,
+    codes: IntArray,
+    contrasts: Contrasts,
+    probable: ProbableGroups | None,
+) -> tuple[BaseFit, IntArray | None]:
+    """Return the columns of models that are fitted already, and the folds where models of the attribute join them.
+
+    Parameters
+    ----------
+    models : list of (str, fitted estimator)
+        The models.
+    stack, X, rows, codes, contrasts, probable
+        As in `fit_columns`.
+    """
     names = tuple(_names(models, stack._expanded))
-    return BaseFit(models, names, predict_matrix(models, X, **stack._base_options()))
+    found, folds = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))], None
+    # Only on demand: who brings fitted models knows how many columns the stack has.
+    if stack.group_models is True and wants_group_models(stack, names):
+        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state)
+        options = _fit_options(stack, rows)
+        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
+    if stack.passthrough:
+        found.append(fit_features(X, rows.weight))
+    return BaseFit.joined(found), folds
 
 
 def fit_columns(
@@ -361,14 +384,7 @@ def fit_columns(
     """
     folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
     check_classes(folds, codes, contrasts)
-    options = FitOptions(
-        sample_weight=_base_weights(rows),
-        refit=bool(stack.refit),
-        tuned=isinstance(stack.alpha, str),
-        memory=stack.memory,
-        verbose=int(stack.verbose),
-        **stack._base_options(),
-    )
+    options = _fit_options(stack, rows)
     target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
     if known is not None:
         new = [pair for pair in models if pair[0] not in dict(known[0].estimators)]
@@ -376,14 +392,39 @@ def fit_columns(
         return BaseFit.joined([known[0], *added]), folds
     found = [fit_base_models(models, X, target, folds, options)]
     if wants_group_models(stack, found[0].names):
-        if probable is not None and probable.is_partition:
-            spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
-            found.append(fit_probable_columns(X, spread, folds, options, stack.fairness))
-        else:
-            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness))
+        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
     if stack.passthrough:
         found.append(fit_features(X, rows.weight))
     return BaseFit.joined(found), folds
+
+
+def _fit_options(stack: Any, rows: Rows) -> FitOptions:
+    """Return how a stack fits models to rows."""
+    return FitOptions(
+        sample_weight=_base_weights(rows),
+        refit=bool(stack.refit),
+        tuned=isinstance(stack.alpha, str),
+        memory=stack.memory,
+        verbose=int(stack.verbose),
+        **stack._base_options(),
+    )
+
+
+def _attribute_columns(
+    stack: Any,
+    X: Any,
+    rows: Rows,
+    codes: IntArray,
+    contrasts: Contrasts,
+    probable: ProbableGroups | None,
+    folds: IntArray,
+    options: FitOptions,
+) -> BaseFit:
+    """Fit models of the attribute, whose groups are known or only probable."""
+    if probable is not None and probable.is_partition:
+        spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
+        return fit_probable_columns(X, spread, folds, options, stack.fairness)
+    return fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness)
 
 
 def fit_base_models(

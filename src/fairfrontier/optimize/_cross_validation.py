@@ -27,6 +27,8 @@ from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 
 # Decimals to which rates and accuracies are rounded before models are compared by them.
 _DIGITS = 12
+# Folds of a stack whose base models are fitted already.
+N_FOLDS = 5
 # By so little more than the threshold a score is not above it.
 _AT_THRESHOLD = 1e-12
 
@@ -77,7 +79,7 @@ def chunk_folds(cv: Any, random_state: Any) -> Folds:
         if given.min() < 0:
             raise InvalidInputError("cv must give each row a fold; got a PredefinedSplit with rows in none (-1)")
         return Folds(given=given.astype(np.intp))
-    n_folds = 5 if isinstance(cv, str) else cv
+    n_folds = N_FOLDS if isinstance(cv, str) else cv
     if isinstance(n_folds, bool) or not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
         raise InvalidInputError(
             f"cv must be at least 2 folds or a PredefinedSplit where rows come in chunks; got {cv!r}"
@@ -114,7 +116,7 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
         The cell of each row.
     contrasts : Contrasts
         The measure on these cells.
-    cv : int, splitter or list of (train, test)
+    cv : int, splitter, list of (train, test), "prefit" or "precomputed"
         A number of folds, or splits that have each row exactly once as test row.
     random_state : int, RandomState or None
         Seed of the shuffling inside the cells.
@@ -132,7 +134,7 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     """
     from sklearn.utils import check_random_state
 
-    n_rows = len(codes)
+    n_rows, cv = len(codes), N_FOLDS if isinstance(cv, str) else cv
     if hasattr(cv, "split"):
         folds = _from_splits(cv.split(np.zeros((n_rows, 1)), codes), n_rows, type(cv).__name__)
     elif isinstance(cv, (list, tuple)):

@@ -82,8 +82,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     group_models : "auto", bool or None
         Whether models of the attribute, fitted to it in the same folds from the same features, join unfitted estimators
         (``group/…`` in `names_`): the direction in which scores are debiased is then the better. "auto": with the
-        squared loss, the signed path and a measure by name, unless there is such a model among the estimators. They
-        need no attribute at prediction.
+        squared loss, the signed path and a measure by name, unless there is such a model among the estimators. True
+        adds them to fitted estimators too, fitted to the rows of the stack. They need no attribute at prediction.
     expand : "auto" or bool
         Whether a forest or a family (`MinipatchTrees`) among the estimators enters model by model, as ``name/i``.
         "auto": where its name has no slash; one with a slash is a model of a family already. A list of estimators, such

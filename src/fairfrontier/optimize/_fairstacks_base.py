@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import library_of, same_table
-from fairfrontier._groups import ProbableGroups
+from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._notebook import stack_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -33,6 +33,8 @@ from fairfrontier.optimize._selection import Selection, checked_confidence, chec
 from fairfrontier.quantify._fauc import StepWeight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
+# A loss of accuracy for which it pays to look for a better direction of debiasing.
+_MUCH = 0.01
 
 
 class BaseFairStacks(BaseEstimator):
@@ -216,7 +218,7 @@ class BaseFairStacks(BaseEstimator):
         if self.attribute_aware:
             H = np.column_stack([H, given.indicators(attributes, self._groups_, len(H))])
         if isinstance(self.alpha, str) and folds is None:
-            folds = assign_folds(codes, contrasts, 5 if isinstance(self.cv, str) else self.cv, self.random_state)
+            folds = assign_folds(codes, contrasts, self.cv, self.random_state)
         rows = replace(rows, scores=H, names=self._column_names(), fold=folds)
         sizes = None
         if probable is not None:
@@ -289,6 +291,11 @@ class BaseFairStacks(BaseEstimator):
         if given.is_precomputed(self):
             if self.passthrough:
                 raise InvalidInputError("passthrough must be False with precomputed predictions: there are no features")
+            if self.group_models is True:
+                raise InvalidInputError(
+                    "group_models must be 'auto', False or None with precomputed predictions: there are no features to "
+                    "fit models of the attribute to; got True: add the predictions of one as a column 'group/…'"
+                )
             self.estimators_ = []
             return given.precomputed_columns(self, X, fitting=True), None, None
         validate_data(self, X, skip_check_array=True)
@@ -298,7 +305,7 @@ class BaseFairStacks(BaseEstimator):
         features = (given.FEATURES,) if self.passthrough else ()
         self._expanded, self._encoded = (*base.expanded_names(models, self.expand), *features), not fitted
         if fitted:
-            found = base.fitted_columns(self, models, X, rows)
+            found, folds = base.fitted_columns(self, models, X, rows, codes, contrasts, probable)
         else:
             known = self.__dict__.pop("_known", None)
             if known is not None:
@@ -469,7 +476,24 @@ class BaseFairStacks(BaseEstimator):
         limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
         sure = checked_confidence(self, confidence, calibration)
         options = {"confidence": sure, "randomize": randomize, "secret": secret}
-        return self._moved(select(self._stack_path(), limits, self.group_sizes_, **options))
+        point = select(self._stack_path(), limits, self.group_sizes_, **options)
+        found = cast(Selection, point.selection)
+        if found.given_up > _MUCH and self._lacks_attribute_models():
+            how = (
+                "add the predictions of one as a column 'group/…'"
+                if given.is_precomputed(self)
+                else "group_models=True"
+            )
+            advice = (
+                f"no model of the attribute is in the stack; with one, fairness often costs much less accuracy: {how}"
+            )
+            point = replace(point, selection=replace(found, notes=(*found.notes, advice)))
+        return self._moved(point)
+
+    def _lacks_attribute_models(self) -> bool:
+        """Tell whether models of the attribute could join the stack and do not."""
+        able = isinstance(self.fairness, str) and self._loss_name == "squared" and self.path == "signed"
+        return able and not self.attribute_aware and not any(name.startswith(f"{GROUP}/") for name in self.names_)
 
     @property
     def _loss_name(self) -> str:
