@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from fairfrontier import FairStacksClassifier, FairStacksRegressor
+from fairfrontier import FairStacksClassifier, FairStacksRegressor, achievable_frontier
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 
 from .bad_stacks import MODELS, SEX, H, N, Y, fit, rare, with_nan
@@ -137,6 +137,24 @@ class TestRegression:
             FairStacksRegressor().fit(H, [np.nan, *H[1:, 0]], sensitive_features=SEX)
         with pytest.raises(InvalidInputError, match="accuracy='r2' is undefined: y_true has one value only"):
             FairStacksRegressor().fit(H, np.full(N, 0.3), sensitive_features=SEX)
+
+
+@pytest.mark.parametrize("missing", [np.nan, None, pd.NA, pd.NaT])
+def test_a_missing_label_among_text(missing):
+    words = np.where(Y == 1, "yes", "no").astype(object)
+    words[3] = missing
+    shown = {"nan": "NaN"}.get(str(missing), repr(missing))
+    with pytest.raises(InvalidInputError, match=f"y must have no missing value; got {shown} at row 3: drop these rows"):
+        FairStacksClassifier().fit(H, words, sensitive_features=SEX)
+    with pytest.raises(InvalidInputError, match="y must have no missing value"):
+        achievable_frontier(H, words, sensitive_features=SEX)
+
+
+def test_the_error_of_a_base_model_says_whose_it_is():
+    models = [("good", LogisticRegression()), ("bad", KNeighborsClassifier(n_neighbors=0))]
+    with pytest.raises(ValueError, match="n_neighbors") as raised:
+        FairStacksClassifier(models).fit(H, Y, sensitive_features=SEX)
+    assert any("base model 'bad'" in note for note in raised.value.__notes__)
 
 
 def test_features_in_place_of_predictions_get_a_word():

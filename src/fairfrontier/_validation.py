@@ -50,6 +50,7 @@ __all__ = [
     "is_missing",
     "interpolation",
     "labels",
+    "no_missing",
     "number",
     "one_of",
     "predictions",
@@ -332,11 +333,20 @@ def two_classes(classes: Sequence[Any]) -> tuple[Any, Any]:
 
 def labels(y_true: Any) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
     """Return y as booleans (True: the second class in sorted order) and the two classes."""
-    classes, codes = distinct(column(y_true, parameter="y_true"), parameter="y_true")
-    for value in classes:
-        if is_missing(value):
-            raise InvalidInputError(f"y_true must have no missing value; got {value!r}: drop these rows first")
+    classes, codes = distinct(no_missing(column(y_true, parameter="y_true"), parameter="y_true"), parameter="y_true")
     return np.asarray(codes == 1), two_classes(classes)
+
+
+def no_missing(labels: NDArray[Any], *, parameter: str) -> NDArray[Any]:
+    """Return labels as they are, or raise if one is missing."""
+    if labels.dtype.kind in "fOmM":
+        for row, value in enumerate(labels.tolist()):
+            if is_missing(value):
+                shown = "NaN" if isinstance(value, float) else repr(value)
+                raise InvalidInputError(
+                    f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows"
+                )
+    return labels
 
 
 def distinct(values: NDArray[Any], *, parameter: str) -> tuple[list[Any], IntArray]:

@@ -528,7 +528,7 @@ def _grow(
 ) -> tuple[Any, FloatArray | None]:
     """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
     of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
+    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
     matrix = _columns(fitted, X, classes, name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
@@ -552,7 +552,7 @@ def _fit_fold(
     """Return a model fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
     of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, rows_of(X, train), y[train], of_train)
+    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
     block = _columns(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
     return fitted if keep else None, block
 
@@ -590,13 +590,17 @@ def _weight_parameter(model: Any) -> str | None:
     return None if inner is None else f"{name}__{inner}"
 
 
-def _fit_one(model: Any, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
+def _fit_one(model: Any, name: str, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
     parameter = None if sample_weight is None else _weight_parameter(model)
-    if parameter is None:
-        return clone(model).fit(X, y)
+    weights = {} if parameter is None else {parameter: sample_weight}
     # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
-    with config_context(enable_metadata_routing=False) if "__" in parameter else nullcontext():
-        return clone(model).fit(X, y, **{parameter: sample_weight})
+    with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
+        try:
+            return clone(model).fit(X, y, **weights)
+        except Exception as error:
+            # The error is the model's own; of ten models it must say whose.
+            error.add_note(f"The base model {name!r} of the stack was fitted with X, y and sample_weight alone.")
+            raise
 
 
 def wants_group_models(stack: Any, names: Sequence[str]) -> bool:

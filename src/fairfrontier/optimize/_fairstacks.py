@@ -151,6 +151,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
             validate.finite(y, parameter="y")
         if y.dtype.kind == "O" and all(isinstance(value, (int, np.integer, bool, np.bool_)) for value in y.tolist()):
             y = y.astype(np.intp)  # numbers that lost their type in a dataframe of several
+        if y.dtype.kind == "O":
+            validate.no_missing(y, parameter="y")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind == "multiclass":
