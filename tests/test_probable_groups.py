@@ -104,6 +104,29 @@ class TestWeighted:
         with pytest.raises(InvalidInputError, match="as many rows"):
             ff.tradeoff_points([0, 1], [0, 1], sensitive_features=ff.ProbableGroups([[0.5, 0.5]]))
 
+    @pytest.mark.parametrize("measure", ["accuracy", "brier", "auc", "f1", "row_payoff", "recall_at"])
+    def test_accuracy_is_that_of_rows_and_resamples_keep_their_amounts(self, measure):
+        y, scores, p, weight = problem(4)
+        gain = np.random.default_rng(4).normal(size=len(y))
+        accuracy = {"row_payoff": ff.row_payoff(gain), "recall_at": ff.recall_at(0.2)}.get(measure, measure)
+        options = {"accuracy": accuracy, "sample_weight": weight}
+        groups = ff.ProbableGroups(p)
+        points = ff.tradeoff_points(y, scores, sensitive_features=groups, **options)
+        plain = ff.tradeoff_points(y, scores, sensitive_features=p.argmax(axis=1), **options)
+        np.testing.assert_allclose(points.accuracy, plain.accuracy, atol=1e-12)
+        interval = ff.fauc_interval(y, scores, sensitive_features=groups, n_resamples=60, random_state=0, **options)
+        assert interval.estimate == pytest.approx(ff.fauc(points.frontier()))
+        assert interval.samples.std() > 0
+        honest = ff.honest_taf(y, scores, sensitive_features=groups, random_state=0, **options)
+        assert honest.accuracy.max() == pytest.approx(points.accuracy.max(), abs=0.1)
+
+    def test_amounts_are_one_per_row(self):
+        y, scores, p, _ = problem(4)
+        for groups in (ff.ProbableGroups(p), p.argmax(axis=1)):
+            for gain in (np.ones(len(y) - 1), np.ones(len(y) + 1)):
+                with pytest.raises(InvalidInputError, match="one amount per row, 300"):
+                    ff.tradeoff_points(y, scores, sensitive_features=groups, accuracy=ff.row_payoff(gain))
+
 
 class TestBounds:
     def test_they_hold_the_truth_however_decisions_depend_on_the_group(self):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
 from fairfrontier._columns import library_of, to_frame
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._notebook import points_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
@@ -23,6 +24,7 @@ from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._sums import Sums, check_mask_length, masks_of_chunks, sum_rows
 
 CONSTANT = "constant"
+_NO_LABELS = "y_true must be given: one label per row; got None"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -254,14 +256,31 @@ def tradeoff_points(
         several = class_decisions(y_true, y_preds)
         if several is not None:
             return _points_of_classes(*several, parts, options)
-    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
     library = library_of(y_preds, y_true, sensitive_features)
+    if isinstance(sensitive_features, ProbableGroups) and isinstance(fairness, str) and not callable(accuracy):
+        return replace(_probable_points(y_true, y_preds, sensitive_features, sample_weight, options), library=library)
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
     if callable(fairness) or callable(accuracy):
         return replace(called_points(rows, sensitive_features, **options), library=library)
     check_constant_name(rows.names, include_constant)
     options.pop("include_constant")
     points = points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
     return replace(points, library=library)
+
+
+def _probable_points(
+    y_true: Any, y_preds: Any, groups: ProbableGroups, sample_weight: Any, options: dict[str, Any]
+) -> TradeoffPoints:
+    """Return points where a row is in several groups by degrees."""
+    if y_true is None:
+        raise InvalidInputError(_NO_LABELS)
+    validate.same_order(y_true=y_true, y_preds=y_preds, sensitive_features=groups)
+    rows = Rows.validated(y_true, y_preds, None, sample_weight=sample_weight, whole=True, needs_attributes=False)
+    validate.same_length(len(rows), sensitive_features=len(groups))
+    include_constant = options.pop("include_constant")
+    check_constant_name(rows.names, include_constant)
+    found = sum_rows(whole(rows), groups=groups, **options)
+    return points_from_sums(found, rows.names, include_constant=include_constant)
 
 
 def _points_of_classes(
@@ -339,7 +358,7 @@ def evaluation_rows(
     Where `fairness` is pairs of masks, these are the attributes of the rows.
     """
     if y_true is None:
-        raise InvalidInputError("y_true must be given: one label per row; got None")
+        raise InvalidInputError(_NO_LABELS)
     rows = Rows.validated(
         y_true,
         y_preds,

@@ -8,13 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._columns import numeric
-from fairfrontier._validation import FloatArray, column, finite, number
+from fairfrontier._validation import FloatArray, IntArray, column, finite, number
 from fairfrontier.exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from fairfrontier.metrics._sums import CellSums
 
 BoolArray = NDArray[np.bool_]
+# Decisions of a block: so many floats stay in the processor's cache.
+_BLOCK = 2**16
 
 
 def _majority(weight: FloatArray, label: BoolArray) -> BoolArray:
@@ -44,6 +46,8 @@ class AccuracyMeasure:
         over cells, such as one of ranks; it then needs all rows at once.
     prefers_positive : callable
         ``(weight (..., c), label (c,)) -> bool (...)``: whether deciding 1 for everybody is better than 0.
+    amounts : ndarray of shape (n,) or None
+        What `of_rows` knows of each row of the caller's table.
     """
 
     name: str
@@ -52,6 +56,16 @@ class AccuracyMeasure:
     squared_error: bool = False
     of_rows: Callable[[BoolArray, NDArray[Any], NDArray[Any], FloatArray], FloatArray] | None = None
     prefers_positive: Callable[[FloatArray, BoolArray], BoolArray] = _majority
+    amounts: FloatArray | None = None
+
+    def at(self, row: IntArray) -> "AccuracyMeasure":
+        """Return the measure for rows by their numbers (q,): a row that may be in several groups is there for each."""
+        if self.amounts is None:
+            return self
+        n_rows = len(np.unique(row))
+        if n_rows != len(self.amounts):
+            raise InvalidInputError(f"gain must have one amount per row, {n_rows}; got {len(self.amounts)}")
+        return _row_payoff(self.amounts[row])
 
 
 Accuracy = str | AccuracyMeasure | Callable[..., float]
@@ -258,13 +272,19 @@ def row_payoff(gain: Any) -> AccuracyMeasure:
     if not amounts.any():
         raise InvalidInputError("gain must have an amount that is not 0; got only zeros")
 
-    def of_rows(label: BoolArray, scores: NDArray[Any], decided: NDArray[Any], weight: FloatArray) -> FloatArray:
-        if len(amounts) != len(label):
-            raise InvalidInputError(f"gain must have one amount per row, {len(label)}; got {len(amounts)}")
-        worth = weight * amounts
-        return np.asarray((worth @ decided + np.maximum(-worth, 0.0).sum()) / np.abs(worth).sum())
+    return _row_payoff(amounts)
 
-    return AccuracyMeasure("row_payoff", _of_utility, of_rows=of_rows)
+
+def _row_payoff(amounts: FloatArray) -> AccuracyMeasure:
+    def of_rows(label: BoolArray, scores: NDArray[Any], decided: NDArray[Any], weight: FloatArray) -> FloatArray:
+        worth, total = weight * amounts, np.zeros(decided.shape[1])
+        # In blocks: as floats all decisions at once would be eight times their size.
+        step = max(1, _BLOCK // decided.shape[1])
+        for start in range(0, len(worth), step):
+            total += worth[start : start + step] @ decided[start : start + step].astype(np.float64)
+        return np.asarray((total + np.maximum(-worth, 0.0).sum()) / np.abs(worth).sum())
+
+    return AccuracyMeasure("row_payoff", _of_utility, of_rows=of_rows, amounts=amounts)
 
 
 @dataclass(frozen=True)

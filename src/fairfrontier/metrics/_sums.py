@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
+from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import MOST_CELLS, Cells, Key, Rows, too_many_cells
 from fairfrontier._validation import FloatArray, IntArray, finite
 from fairfrontier.exceptions import InvalidInputError
@@ -142,7 +143,13 @@ def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> 
 
 
 def keyed_sums(
-    rows: Rows, *, labelled: bool, threshold: float | None, y: FloatArray | None = None, scores: Any = None
+    rows: Rows,
+    *,
+    labelled: bool,
+    threshold: float | None,
+    y: FloatArray | None = None,
+    scores: Any = None,
+    groups: ProbableGroups | None = None,
 ) -> KeyedSums:
     """Sum decisions (or scores) of every model over every cell of some rows.
 
@@ -158,9 +165,13 @@ def keyed_sums(
         If given, squared errors against it are summed too.
     scores : ndarray of shape (n, k), optional
         Scores of other models than those of `rows`.
+    groups : ProbableGroups, optional
+        Groups of rows that have no attribute: a row counts in the cell of each group by its degree.
     """
     cells = rows.cells(labelled=labelled)
     matrix = rows.scores if scores is None else scores
+    if groups is not None:
+        return _shared_sums(rows, cells, groups, threshold, y)
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
     square = counts if rows.weight is None else np.bincount(cells.codes, rows.weight**2, minlength=cells.n_cells)
     if rows.weight is not None and not rows.weight.any():  # a mean over no weight is undefined, a sum is zero
@@ -172,6 +183,27 @@ def keyed_sums(
     return KeyedSums(cells.keys, cells.attributes, sums, counts, square.astype(np.float64))
 
 
+def _shared_sums(
+    rows: Rows, cells: Cells, groups: ProbableGroups, threshold: float | None, y: FloatArray | None
+) -> KeyedSums:
+    """Return the sums where a row is in several groups, without repeating its scores."""
+    degrees = np.ascontiguousarray(groups.degrees(rows.weight).T)
+    share = degrees if rows.weight is None else degrees * rows.weight
+    plain = cell_sums(
+        rows.scores, cells, threshold=threshold, weight=rows.weight, y=y, names=rows.names, row=rows.row, share=share
+    )
+
+    def by_cell(of_group: FloatArray) -> FloatArray:
+        found = [np.bincount(cells.codes, one, minlength=cells.n_cells) for one in of_group]
+        return np.stack(found, axis=1).ravel().astype(np.float64)
+
+    counts = by_cell((degrees != 0).astype(np.float64)).astype(np.intp)
+    there = np.flatnonzero(counts)
+    keys = [(*key, str(group)) for key in cells.keys for group in groups.groups]
+    sums = replace(plain, weight=by_cell(share)[there], outcome=plain.outcome[there])
+    return KeyedSums(tuple(keys[i] for i in there), (groups.name,), sums, counts[there], by_cell(share**2)[there])
+
+
 def cell_sums(
     matrix: NDArray[Any],
     cells: Cells,
@@ -181,6 +213,7 @@ def cell_sums(
     y: FloatArray | None = None,
     names: Sequence[str] = (),
     row: IntArray | None = None,
+    share: FloatArray | None = None,
 ) -> CellSums:
     """Sum decisions (or scores) of every model over every cell.
 
@@ -200,6 +233,8 @@ def cell_sums(
         Names of the models, for the error about a value that is not finite.
     row : ndarray of shape (n,), optional
         Numbers of the rows in the whole table, for the same error.
+    share : ndarray of shape (g, n), optional
+        Weight of each row in each of `g` groups; `outcome` then has the shape (c·g, k).
 
     Returns
     -------
@@ -209,9 +244,12 @@ def cell_sums(
     totals = np.bincount(cells.codes, weight, minlength=cells.n_cells).astype(np.float64)
     if matrix.shape[1] == 0:
         return CellSums(totals, np.zeros((cells.n_cells, 0)))
-    add = _sums_by_products if cells.n_cells <= _FEW_CELLS else _sums_by_sorting
+    decided = _Outcome(matrix, decision_threshold(matrix, threshold), names, row)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
-        outcome = add(_Outcome(matrix, decision_threshold(matrix, threshold), names, row), cells, weight)
+        if cells.n_cells <= _FEW_CELLS or share is not None:
+            outcome = _sums_by_products(decided, cells, weight, share)
+        else:
+            outcome = _sums_by_sorting(decided, cells, weight)
     if not np.isfinite(outcome).all():  # of finite scores: infinite ones were refused
         raise InvalidInputError(
             f"y_preds must be small enough to be added up; got values up to {np.abs(matrix).max():g}: divide the "
@@ -276,16 +314,22 @@ class _Outcome:
         return (block if self.threshold is None else block > self.threshold).astype(dtype)
 
 
-def _sums_by_products(outcome: _Outcome, cells: Cells, weight: FloatArray | None) -> FloatArray:
+def _sums_by_products(
+    outcome: _Outcome, cells: Cells, weight: FloatArray | None, share: FloatArray | None
+) -> FloatArray:
     """Sum by one matrix product per block with the indicators of the cells."""
     # Counts below 2²⁴ are exact in single precision, and blocks are far smaller than that.
-    dtype = np.float32 if outcome.threshold is not None and weight is None else np.float64
-    total = np.zeros((cells.n_cells, outcome.scores.shape[1]))
+    counted = outcome.threshold is not None and weight is None and share is None
+    dtype = np.float32 if counted else np.float64
+    n_sums = cells.n_cells * (1 if share is None else len(share))
+    total = np.zeros((n_sums, outcome.scores.shape[1]))
     every_cell = np.arange(cells.n_cells)[:, None]
-    height, width = _block_shape(outcome.scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // cells.n_cells)))
+    height, width = _block_shape(outcome.scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // n_sums)))
     for rows in _slices(outcome.scores.shape[0], height):
         indicator = (cells.codes[rows] == every_cell).astype(dtype)
-        if weight is not None:
+        if share is not None:
+            indicator = (indicator[:, None] * share[:, rows]).reshape(n_sums, -1)
+        elif weight is not None:
             indicator *= weight[rows]
         for models in _slices(outcome.scores.shape[1], width):
             total[:, models] += indicator @ outcome.block(rows, models, dtype)
@@ -378,27 +422,29 @@ class SumRows:
 
     measure: AccuracyMeasure
     threshold: float | None
+    groups: ProbableGroups | None = None
 
     def __call__(self, rows: Rows) -> KeyedSums:
-        regression = self.measure.regression
+        regression, groups = self.measure.regression, self.groups
         if regression or not self.measure.squared_error:
             self._check_unit_scores(rows)
             y = rows.numbers() if self.measure.squared_error else None
             threshold = None if regression else self.threshold
-            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y)
+            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y, groups=groups)
             if self.measure.of_rows is None:
                 return found
             return replace(found, sums=replace(found.sums, utility=self._utility(rows)))
         # Which class is positive only all chunks together know: see `_with_labels`.
         self._check_unit_scores(rows)
-        decisions = keyed_sums(rows, labelled=True, threshold=self.threshold)
-        scores = keyed_sums(rows, labelled=True, threshold=None, y=np.zeros(len(rows)))
+        decisions = keyed_sums(rows, labelled=True, threshold=self.threshold, groups=groups)
+        scores = keyed_sums(rows, labelled=True, threshold=None, y=np.zeros(len(rows)), groups=groups)
         both = np.hstack([decisions.sums.outcome, scores.sums.outcome])
         return replace(scores, sums=replace(scores.sums, outcome=both))
 
     def _utility(self, rows: Rows) -> FloatArray:
         """Return a measure of all rows at once for the models, and for 0 and for 1 for everybody."""
-        assert self.measure.of_rows is not None
+        of_rows = self.measure.at(rows.row).of_rows
+        assert of_rows is not None
         classes, codes = validate.distinct(np.asarray(rows.y), parameter="y_true")
         validate.two_classes(classes)
         weight = np.ones(len(rows)) if rows.weight is None else rows.weight
@@ -406,7 +452,7 @@ class SumRows:
         decided = rows.scores if limit is None else rows.scores > limit
         alike = np.tile([0.0, 1.0], (len(rows), 1))
         both = ((rows.scores, decided), (alike, alike))
-        return np.concatenate([self.measure.of_rows(codes == 1, *one, weight) for one in both])
+        return np.concatenate([of_rows(codes == 1, *one, weight) for one in both])
 
     def _check_unit_scores(self, rows: Rows) -> None:
         """Probabilities must be in [0, 1] where a measure reads them as such."""
@@ -490,11 +536,19 @@ def fairness_unit(sums: CellSums, contrasts: Contrasts, measure: AccuracyMeasure
     return deviation
 
 
-def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float | None, sensitive_mode: str) -> Sums:
+def sum_rows(
+    chunks: Any,
+    *,
+    fairness: Any,
+    accuracy: Accuracy,
+    threshold: float | None,
+    sensitive_mode: str,
+    groups: ProbableGroups | None = None,
+) -> Sums:
     """Sum over all rows what fairness and accuracy need.
 
     The parameters are those of `points_from_chunks`. Where `fairness` is pairs of masks, the rows must have them as
-    their attributes (`Rows.with_masks`).
+    their attributes (`Rows.with_masks`). Probable groups are for all rows at once, which then have no attribute.
     """
     measure = named_accuracy(accuracy)
     threshold = None if measure.regression else checked_threshold(threshold)
@@ -508,7 +562,7 @@ def sum_rows(chunks: Any, *, fairness: Any, accuracy: Accuracy, threshold: float
             f"fairness={fairness!r} compares rates of decisions, and a regression has none; use 'demographic_parity', "
             "which compares means in the unit of the label"
         )
-    keyed = chunks.sum(SumRows(measure, threshold))
+    keyed = chunks.sum(SumRows(measure, threshold, groups))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)
     return Sums(finished(keyed.sums, contrasts, measure), contrasts, keyed.rows, keyed.square, measure)
 

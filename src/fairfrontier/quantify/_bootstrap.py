@@ -161,7 +161,7 @@ def sample_rows(
     options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
     found = sum_rows(whole(rows), fairness=fairness, **options)
     points = points_from_sums(found, rows.names, include_constant=include_constant)
-    measure, contrasts = found.measure, found.contrasts
+    measure, contrasts = found.measure.at(rows.row), found.contrasts
     codes = rows.cells(labelled=not measure.regression).codes
     order = np.argsort(codes, kind="stable")
     y = rows.numbers() if measure.regression else contrasts.label[codes].astype(np.float64)
