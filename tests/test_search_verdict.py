@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from tools import search_study
 
 from fairfrontier.search._counts import count
@@ -201,6 +202,28 @@ class TestStudy:
     def test_models_that_test_each_other_have_the_level(self):
         shares = search_study.cross_fitted("regressions", n_rows=600, n_searches=20)
         assert max(shares) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 20)
+
+    def test_the_population_is_what_people_are_drawn_from(self):
+        model = LogisticRegression().fit(*search_study._people(300, np.random.default_rng(1))[:2])
+        x, y, group = search_study._people(400_000, np.random.default_rng(2))
+        options = {"fairness": "demographic_parity"}
+        drawn = count(y, {"sex": group}, search_study._in_use(x), model.predict(x)[:, None], **options)
+        exact = search_study._population_counts(model)
+        np.testing.assert_allclose(exact.rows / 1e6, drawn.rows / 4e5, atol=0.004)
+        found, true = (compare(counts, (1, 0)) for counts in (drawn, exact))
+        np.testing.assert_allclose(true.accuracy, found.accuracy, atol=4 * found.accuracy_error.max())
+        np.testing.assert_allclose(true.gains, found.gains, atol=4 * found.gain_errors.max())
+
+    def test_searches_that_are_recorded_are_not_made_again(self, tmp_path):
+        records = tmp_path / "searches.jsonl"
+        options = {"n_rows": 400, "records": records}
+        first = search_study.cross_fitted("regressions", n_searches=3, **options)
+        kept = records.read_text()
+        assert search_study.cross_fitted("regressions", n_searches=3, **options) == first
+        assert records.read_text() == kept
+        search_study.cross_fitted("regressions", n_searches=4, **options)
+        assert records.read_text().startswith(kept)
+        assert len(records.read_text().splitlines()) == 4
 
     @pytest.mark.parametrize(("name", "changed"), [("accuracy", 0.05), ("fairness", 0.03), ("better", 0.06)])
     def test_the_worlds_are_what_they_say(self, name, changed):
