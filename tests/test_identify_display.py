@@ -217,6 +217,12 @@ class TestNames:
         write_names(ax, [Name("one", 0.5, 0.5, "black")], [])
         assert ax.texts[0].get_position() == pytest.approx((3.5, 3.5))
 
+    def test_a_name_of_28_letters_is_whole_and_a_longer_one_ends_with_dots(self):
+        _, ax = plt.subplots()
+        letters = "abcdefghijklmnopqrstuvwxyz012"
+        write_names(ax, [Name(letters[:28], 0.2, 0.5, "black"), Name(letters, 0.2, 0.1, "black")], [])
+        assert [text.get_text() for text in ax.texts] == [letters[:28], letters[:27] + "…"]
+
     def test_places_around_a_point_are_symmetric(self):
         """A text of 30 × 10 points at an offset mirrors one at another, left and right, above and below."""
         boxes = np.array([(dx, dy, dx + 30.0, dy + 10.0) for dx, dy in _offsets(30.0, 10.0)])

@@ -13,7 +13,7 @@ from tools.measure_agreement import CONDITIONS, compare
 import fairfrontier as ff
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
-from fairfrontier.metrics._contrasts import build_contrasts
+from fairfrontier.metrics._contrasts import RowSets, build_contrasts
 
 FAIRLEARN = {
     "impact_ratio": fairlearn_metrics.demographic_parity_ratio,
@@ -103,6 +103,13 @@ class TestRatios:
         for measure in ("impact_ratio", "odds_ratio"):
             points = ff.tradeoff_points(y, scores, sensitive_features=group, fairness=measure)
             np.testing.assert_array_equal(points.fairness, [1, 0, 1, 1])
+
+    def test_equal_rates_have_no_gap_beside_others_that_have_one(self):
+        sets = RowSets(tuple("abcd"), ((0, 1), (2, 3)), ("sex", "race"))
+        for comparison, gap in (("ratio", 0.5), ("odds", 2 / 3)):
+            equal, other = sets.block_gaps(np.array([[0.3, 0.3, 0.5, 0.25], [0.0, 0.0, 0.2, 0.2]]), comparison)
+            np.testing.assert_array_equal(equal, [0.0, 0.0])
+            np.testing.assert_allclose(other, [gap, 0.0], atol=1e-15)
 
     def test_four_fifths_is_four_fifths(self):
         group, decided = np.repeat(["a", "b"], 10), np.r_[[1] * 5, [0] * 5, [1] * 4, [0] * 6]

@@ -184,6 +184,13 @@ class TestAccuracy:
             points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=name, sample_weight=weight)
             np.testing.assert_allclose(points.accuracy[:-1], [function(s) for s in scores.T], atol=1e-12)
 
+    def test_targets_that_hardly_differ_are_not_one_value(self):
+        y, group = 1000.0 + 1e-8 * (np.arange(200) % 2), np.arange(200) % 3
+        options = {"sensitive_features": group, "fairness": "mean_difference", "accuracy": "r2", "threshold": None}
+        assert ff.tradeoff_points(y, y[:, None], **options).accuracy[0] == 1.0
+        with pytest.raises(ff.exceptions.InvalidInputError, match="y_true has one value only"):
+            ff.tradeoff_points(np.full(200, 1000.1), y[:, None], **options)
+
     @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
     def test_regression_measures(self, weighted):
         rng = np.random.default_rng(14)
@@ -268,6 +275,22 @@ class TestCellSums:
         assert part.in_order(keys).weight.tolist() == [0, 0, 2, 0, 0, 1]
         assert part.in_order(keys).outcome[:, 0].tolist() == [0, 0, 2, 0, 0, 1]
         assert part.in_order(part.keys) is part.sums
+
+    def test_sums_that_know_their_cells_add_up_whatever_cells_each_part_has(self):
+        y, group, scores, weight = problem(4, 19, n=200, weighted=True)
+        order = np.argsort(group, kind="stable")  # the parts have other groups
+
+        def summed(rows):
+            given = Rows.validated(y[rows] == 1, scores[rows], group[rows], sample_weight=weight[rows])
+            return keyed_sums(given, labelled=True, threshold=0.5)
+
+        whole, added = summed(order), summed(order[:70]) + summed(order[70:150]) + summed(order[150:])
+        assert set(added.keys) == set(whole.keys)
+        place = [added.keys.index(key) for key in whole.keys]
+        assert added.rows[place].tolist() == whole.rows.tolist()
+        np.testing.assert_allclose(added.square[place], whole.square, rtol=1e-12)
+        np.testing.assert_allclose(added.in_order(whole.keys).weight, whole.sums.weight, rtol=1e-12)
+        np.testing.assert_allclose(added.in_order(whole.keys).outcome, whole.sums.outcome, rtol=1e-12)
 
     def test_sums_of_parts_add_up(self):
         y, group, scores, weight = problem(3, 18, n=1000, weighted=True)
