@@ -1,5 +1,7 @@
 """The achievable frontier against linear programs, closed forms and simulated populations."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -364,6 +366,16 @@ class TestGap:
             ff.frontier_gap(x, y, scores, sensitive_features=sex, **changed, **QUICK)
 
 
+class Counting(LogisticRegression):
+    """A logistic regression that keeps the number of rows of each fit."""
+
+    rows: ClassVar[list[int]] = []
+
+    def fit(self, X, y, sample_weight=None):
+        self.rows.append(len(X))
+        return super().fit(X, y, sample_weight)
+
+
 class TestLearning:
     @staticmethod
     def law(a, b, c, error=1e-4):
@@ -409,6 +421,18 @@ class TestLearning:
         assert found.models.accuracy[-1] == pytest.approx(found.achievable.accuracy[-1], abs=0.05)
         assert "twice the data would add" in repr(found)
         assert found.project(800).gain >= 0
+
+    def test_models_are_fitted_to_the_numbers_of_rows_that_the_curve_shows(self):
+        rng = np.random.default_rng(0)
+        sex, x = rng.integers(0, 2, 1000), rng.normal(size=(1000, 2))
+        y = rng.random(1000) < 1 / (1 + np.exp(-x.sum(axis=1)))
+        Counting.rows.clear()
+        named = [("counting", Counting())]
+        ff.learning_frontier(x, y, sensitive_features=sex, rows=[60, 500, 750], estimators=named, n_repeats=2,
+                             estimator=LogisticRegression(), cv=5)  # fmt: skip
+        # Two subsamples of 60 rows with two halves each, one of 500 with two, and two of 750 with five folds each.
+        expected = [60] * 4 + [500] * 2 + [750] * 10
+        np.testing.assert_allclose(Counting.rows, expected, atol=5)
 
     @pytest.mark.parametrize("rows", [[100, 200], [100, 200, 900], [0.1, 0.2, 0.3], [-1, 100, 200]])
     def test_bad_numbers_of_rows(self, rows):

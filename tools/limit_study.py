@@ -3,7 +3,7 @@
     python tools/limit_study.py run --minutes 60 --out results/limit.jsonl     (again: goes on)
     python tools/limit_study.py table --out results/limit.jsonl
     python tools/limit_study.py growth --draws 200 --minutes 60 --out results/limit_growth.jsonl    (Adult)
-    python tools/limit_study.py benchmark --tasks compas-race     (against results/records.jsonl.gz)
+    python tools/limit_study.py benchmark --tasks compas-race --out results/limit_benchmark.jsonl
 
 Each draw takes 10,000 rows from a population, estimates its achievable frontier, and compares it with the truth: the
 best rule for the true posteriors of 200,000 other rows. The error that comes from learning the posteriors is measured
@@ -11,7 +11,7 @@ more sharply, against the same estimator with the true posteriors of the same ro
 """
 
 import argparse
-import gzip
+import itertools
 import json
 import time
 from collections import defaultdict
@@ -21,11 +21,17 @@ from pathlib import Path
 import numpy as np
 
 import fairfrontier as ff
+from fairfrontier.benchmark import METHODS, delivered_frontier, delivery_of, read_collection
 from fairfrontier.limit._posteriors import default_ensemble
 
 ROWS, TRUTH_ROWS = 10_000, 200_000
 LEVELS = np.linspace(0.0, 1.0, 41)
 SHOWN = (0.0, 0.8, 0.9, 0.95, 1.0)
+RECORDS = Path(__file__).parents[1] / "results" / "records.jsonl.gz"
+# The questions of the benchmark: measure, and whether methods see the attribute.
+QUESTIONS = (("dp", "aware"), ("dp", "blind"), ("eo", "aware"))
+MEASURES = {"dp": "demographic_parity", "eo": "equal_opportunity"}
+METHODS_THAT = {"aware": "see the attribute", "blind": "do not"}
 SMALL_TREES = {"max_iter": 40, "max_leaf_nodes": 8}
 
 
@@ -235,40 +241,69 @@ def two_members(X):
     return [linear, boosted.set_params(**{f"histgradientboostingclassifier__{k}": v for k, v in SMALL_TREES.items()})]
 
 
-def benchmark(tasks, jobs):
-    """Compare the achievable frontier, the attribute known, with the mean test points of every benchmarked method."""
-    print("| task | rows | seconds | points | above the curve | above the band | largest excess | at .9, .95, 1 |")
-    print("|---" * 8 + "|")
-    for task in tasks:
-        name, attribute = task.split("-")
-        data = getattr(ff.datasets, f"load_{name}")()
-        X = ff.datasets.design_matrix(data, drop_sensitive=attribute).values
-        start = time.perf_counter()
-        found = ff.achievable_frontier(
-            X, data.target, sensitive_features=data.sensitive_features[attribute], track="aware", n_jobs=jobs
-        )
-        seconds = time.perf_counter() - start
-        points = mean_points(task)
-        excess = points[:, 1] - found(points[:, 0])
-        outside = points[:, 1] > np.interp(points[:, 0], found.grid, found.high)
-        print(
-            f"| {task} | {len(X)} | {seconds:.0f} | {len(points)} | {np.sum(excess > 0)} | {outside.sum()} | "
-            f"{excess.max():+.4f} | " + ", ".join(f"{found(f):.4f}" for f in (0.9, 0.95, 1.0)) + " |"
-        )
+def benchmark(out, tasks, jobs):
+    """Compare the curves with the points of every benchmarked method; those in the file are not made again."""
+    curves = [json.loads(line) for line in out.read_text().splitlines()] if out.exists() else []
+    done = {(c["task"], c["measure"], c["track"]) for c in curves}
+    with out.open("a") as file:
+        for task, question in itertools.product(tasks, QUESTIONS):
+            if (task, *question) not in done:
+                curves.append(curve_of(task, *question, jobs))
+                file.write(json.dumps(curves[-1]) + "\n")
+                file.flush()
+    names = ("task", "measure", "methods", "rows", "seconds", "kind of points", "points", "above the curve")
+    print("| " + " | ".join((*names, "above the band", "largest excess", "attainable at .9, .95, 1")) + " |")
+    print("|---" * (len(names) + 3) + "|")
+    for curve in sorted(curves, key=lambda c: (c["measure"], c["track"] == "blind", c["rows"], c["task"])):
+        for kind, points in method_points(curve["task"], curve["measure"], curve["track"]).items():
+            best, high = (np.interp(points[:, 0], curve["grid"], curve[part]) for part in ("accuracy", "high"))
+            excess, at = points[:, 1] - best, np.interp((0.9, 0.95, 1.0), curve["grid"], curve["accuracy"])
+            cells = [curve["task"], MEASURES[curve["measure"]], METHODS_THAT[curve["track"]], curve["rows"]]
+            cells += [f"{curve['seconds']:.0f}", kind, len(points), np.sum(excess > 0), np.sum(points[:, 1] > high)]
+            cells += [f"{excess.max():+.4f}", ", ".join(f"{value:.4f}" for value in at)]
+            print("| " + " | ".join(map(str, cells)) + " |")
 
 
-def mean_points(task):
-    """Return fairness and accuracy of each candidate of each method, averaged over splits, shape (k, 2)."""
+def curve_of(task, measure, track, jobs):
+    """Return the achievable curve of one data set, with the time that it takes by the clock."""
+    name, attribute = task.split("-")
+    data = getattr(ff.datasets, f"load_{name}")()
+    X = ff.datasets.design_matrix(data, drop_sensitive=attribute).values
+    groups = data.sensitive_features[attribute]
+    start = time.perf_counter()
+    found = ff.achievable_frontier(
+        X, data.target, sensitive_features=groups, fairness=MEASURES[measure], track=track, n_jobs=jobs
+    )
+    parts = {part: getattr(found, part).round(6).tolist() for part in ("grid", "accuracy", "low", "high")}
+    seconds = round(time.perf_counter() - start, 1)
+    return {"task": task, "measure": measure, "track": track, "rows": len(X), "seconds": seconds, "jobs": jobs, **parts}
+
+
+def method_points(task, measure, track):
+    """Return fairness and accuracy (k, 2) of what methods that see as much reach on test rows, means over splits.
+
+    Blind methods are those of the blind track that do without the attribute at prediction. All others see it: in X, or
+    given at prediction. Two kinds of points: every candidate, and what is delivered for each asked level.
+    """
     by_method = defaultdict(list)
-    with gzip.open(Path(__file__).parents[1] / "results" / "records.jsonl.gz", "rt") as file:
-        for record in map(json.loads, file):
-            if (record["table"], record["task"], record["status"]) == ("dp", task, "done"):
-                by_method[record["method"]].append([record["points"]["fairness"], record["points"]["accuracy"]])
-    means = []
-    for of_method in by_method.values():
-        fewest = min(len(points[0]) for points in of_method)
-        means.append(np.mean([[part[:fewest] for part in points] for points in of_method], axis=0).T)
-    return np.concatenate(means)
+    for record in read_collection(RECORDS):
+        # A learner that is not in the table of methods was added by the user of that run, and is blind.
+        method = METHODS[record.table].get(record.method)
+        sees = record.track == "in-x" or (method is not None and method.aware)
+        tables = ("eo",) if measure == "eo" else ("dp", "multi")
+        if record.task == task and record.status == "done" and record.table in tables and sees == (track == "aware"):
+            by_method[record.table, record.track, record.method].append(record)
+    candidates, delivered = [], []
+    for records in by_method.values():
+        points = [np.array([r.points["fairness"], r.points["accuracy"]]) for r in records]
+        fewest = min(p.shape[1] for p in points)
+        candidates.append(np.mean([p[:, :fewest] for p in points], axis=0).T)
+        deliveries = [d for d in map(delivery_of, records) if d is not None]
+        if deliveries:
+            mean = delivered_frontier(deliveries)
+            delivered.append(np.column_stack([mean.fairness, mean.accuracy]))
+    kinds = {"candidates": candidates, "delivered": delivered}
+    return {kind: np.concatenate(found) for kind, found in kinds.items() if found}
 
 
 def main():
@@ -282,7 +317,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     if options.what == "benchmark":
-        benchmark(options.tasks, options.jobs)
+        benchmark(options.out, options.tasks, options.jobs)
         return
     if options.what == "growth":
         growth(options.out, options.draws, options.minutes)

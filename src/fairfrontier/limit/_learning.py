@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr, ndtri
 from sklearn.base import clone
@@ -205,19 +205,18 @@ def learning_frontier(
     sizes = _sizes(rows, len(task), cv)
     Z = feature_matrix(X, task, track)
     learners = checked_learners(estimator, int(generator.integers(2**31)), task, sizes[0] / len(task), Z)
-    fold = stratified_folds(task.cell, cv, generator)
 
-    def best(usable: Any) -> FairRule:
-        posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs, rows=usable)
+    def best(sample: Subsample) -> FairRule:
+        posteriors = cross_fitted(Z, task, track, sample.fold, learners, n_jobs=n_jobs, rows=sample.usable)
         return achieve(task, Learned(posteriors, None), np.array([level])).rules[0]
 
     subsamples = _subsamples(task.cell, sizes, cv, repeats, generator)
     models = None
     if estimators is not None:
         named = named_models(estimators, expected="a non-empty list of (name, estimator) pairs")
-        frontier = [[_models_rule(X, task, fold, named, usable, level) for usable in of_size] for of_size in subsamples]
+        frontier = [[_models_rule(X, task, sample, named, level) for sample in of_size] for of_size in subsamples]
         models = _curve(task, frontier, sizes, confidence)
-    rules = [[best(usable) for usable in of_size] for of_size in subsamples]
+    rules = [[best(sample) for sample in of_size] for of_size in subsamples]
     return LearningFrontier(level, _curve(task, rules, sizes, confidence), models)
 
 
@@ -236,30 +235,42 @@ def _sizes(rows: ArrayLike | None, n_rows: int, cv: int) -> IntArray:
     return sizes.astype(np.intp)
 
 
+@dataclass(frozen=True, eq=False)
+class Subsample:
+    """The rows that may be fitted to, and the fold of each row: each fold leaves the wanted number of them."""
+
+    usable: NDArray[np.bool_]
+    fold: IntArray
+
+
 def _subsamples(
     cell: IntArray, sizes: IntArray, cv: int, repeats: int, generator: np.random.Generator
-) -> list[list[Any]]:
-    """Return masks of the rows that may be fitted to, `repeats` for each size; every cell has its share of each."""
+) -> list[list[Subsample]]:
+    """Return `repeats` subsamples for each size; every cell has its share of each.
+
+    A size that half of the rows hold needs two fits, each measured on the other half; a larger one needs `cv` of them.
+    """
     n_rows, result = len(cell), []
     for size in sizes:
-        share = min(1.0, size * cv / ((cv - 1) * n_rows))
-        masks = []
+        folds = 2 if size <= n_rows // 2 else cv
+        share = min(1.0, size * folds / ((folds - 1) * n_rows))
+        of_size = []
         for _ in range(repeats if share < 1.0 else 1):
             order = np.lexsort((generator.random(n_rows), cell))
             taken = np.zeros(n_rows, dtype=bool)
             # Rows sorted by cell, and of these one after every 1/share: each cell has its share.
             taken[order] = np.diff(np.floor(np.arange(n_rows + 1) * share + generator.random())) > 0
-            masks.append(taken)
-        result.append(masks)
+            of_size.append(Subsample(taken, stratified_folds(cell, folds, generator, taken)))
+        result.append(of_size)
     return result
 
 
-def _models_rule(X: Any, task: LimitTask, fold: IntArray, named: Any, usable: Any, level: float) -> FairRule:
+def _models_rule(X: Any, task: LimitTask, sample: Subsample, named: Any, level: float) -> FairRule:
     """Return the best mixture of estimators fitted to some rows, cross-fitted."""
     y, classes = task.y.astype(np.intp), (0, 1)
     decisions = np.zeros((len(task), len(named)))
-    for number in np.unique(fold):
-        train, test = np.flatnonzero(usable & (fold != number)), np.flatnonzero(fold == number)
+    for number in np.unique(sample.fold):
+        train, test = np.flatnonzero(sample.usable & (sample.fold != number)), np.flatnonzero(sample.fold == number)
         for j, (name, model) in enumerate(named):
             fitted = clone(model).fit(_safe_indexing(X, train), y[train])
             decisions[test, j] = positive_scores(fitted, _safe_indexing(X, test), classes=classes, name=name) > 0.5

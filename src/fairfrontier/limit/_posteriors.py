@@ -157,8 +157,10 @@ def feature_matrix(X: Any, task: LimitTask, track: str) -> FloatArray:
     return np.column_stack(parts)
 
 
-def stratified_folds(cell: IntArray, cv: Any, generator: np.random.Generator) -> IntArray:
-    """Return the fold of each row; every fold has its share of each cell."""
+def stratified_folds(
+    cell: IntArray, cv: Any, generator: np.random.Generator, within: NDArray[np.bool_] | None = None
+) -> IntArray:
+    """Return the fold of each row; every fold has its share of each cell and, in it, of the rows `within` marks."""
     count = validate.whole_number(cv, parameter="cv", low=2, advice=": use 5")
     smallest = np.bincount(cell).min()
     if smallest < 2:
@@ -167,7 +169,8 @@ def stratified_folds(cell: IntArray, cv: Any, generator: np.random.Generator) ->
             f"{smallest}: merge small groups, or drop them"
         )
     fold = np.empty(len(cell), dtype=np.intp)
-    fold[np.lexsort((generator.random(len(cell)), cell))] = np.arange(len(cell)) % count
+    keys = (cell,) if within is None else (within, cell)
+    fold[np.lexsort((generator.random(len(cell)), *keys))] = np.arange(len(cell)) % count
     return fold
 
 
