@@ -10,9 +10,9 @@ from fairfrontier import FairStacksClassifier, FairStacksRegressor, StepWeight, 
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
-from fairfrontier.optimize._base_models import FitOptions, fit_group_columns, wants_group_models
+from fairfrontier.optimize._base_models import FitOptions, fit_group_columns
 from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, plug_in_directions, signed_targets
-from fairfrontier.optimize._stack_input import group_columns
+from fairfrontier.optimize._stack_input import group_columns, wants_group_models
 
 from .stacking import Stacking, measured
 

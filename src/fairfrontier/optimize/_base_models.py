@@ -53,12 +53,11 @@ from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, build_contrasts
 from fairfrontier.optimize._cross_validation import FoldColumns, assign_folds, check_classes, train_test
-from fairfrontier.optimize._stack_input import FEATURES, is_family
+from fairfrontier.optimize._stack_input import AUTO, FEATURES, is_family, wants_group_models
 from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
-AUTO = "auto"
 
 
 def expanded_names(models: Sequence[tuple[str, Any]], expand: Any) -> tuple[str, ...]:
@@ -601,29 +600,6 @@ def _fit_one(model: Any, name: str, X: Any, y: NDArray[Any], sample_weight: Any)
             # The error is the model's own; of ten models it must say whose.
             error.add_note(f"The base model {name!r} of the stack was fitted with X, y and sample_weight alone.")
             raise
-
-
-def wants_group_models(stack: Any, names: Sequence[str]) -> bool:
-    """Tell whether a stack of unfitted estimators with some names adds models of the attribute.
-
-    "auto" adds them where they steer the debiasing directions: squared loss, signed path, a measure by name, and no
-    model of the attribute among the estimators. A stack that is given the attribute needs none.
-    """
-    if stack.attribute_aware:
-        return False
-    group_models, fairness = stack.group_models, stack.fairness
-    if group_models is None or group_models is False:
-        return False
-    if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
-        raise InvalidInputError(f"group_models must be 'auto', True, False or None; got {group_models!r}")
-    if not isinstance(fairness, str):
-        if group_models is True:
-            raise InvalidInputError(
-                "group_models=True needs fairness to be the name of a measure; got custom masks: pass 'auto' or False"
-            )
-        return False
-    given = any(name.startswith(f"{GROUP}/") for name in names)
-    return group_models is True or (stack._loss_name == "squared" and stack.path == "signed" and not given)
 
 
 def fit_group_columns(

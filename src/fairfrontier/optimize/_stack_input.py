@@ -30,6 +30,7 @@ PRECOMPUTED = "precomputed"
 PREFIT = "prefit"
 # The family of columns of X that enter a stack beside its models.
 FEATURES = "features"
+AUTO = "auto"
 # More stacks than this are no path but a mistake, and would not fit into memory.
 _MOST_POINTS = 10_000
 # A group's values in each attribute, in the order of the columns.
@@ -290,6 +291,29 @@ def probable_groups(sensitive_features: Any, loss: str, given: Any, weight: Floa
             "loss='squared', or independent_given='probabilities'"
         )
     return sensitive_features
+
+
+def wants_group_models(stack: Any, names: Sequence[str]) -> bool:
+    """Tell whether a stack of unfitted estimators with some names adds models of the attribute.
+
+    "auto" adds them where they steer the debiasing directions: squared loss, signed path, a measure by name, and no
+    model of the attribute among the estimators. A stack that is given the attribute needs none.
+    """
+    if stack.attribute_aware:
+        return False
+    group_models, fairness = stack.group_models, stack.fairness
+    if group_models is None or group_models is False:
+        return False
+    if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
+        raise InvalidInputError(f"group_models must be 'auto', True, False or None; got {group_models!r}")
+    if not isinstance(fairness, str):
+        if group_models is True:
+            raise InvalidInputError(
+                "group_models=True needs fairness to be the name of a measure; got custom masks: pass 'auto' or False"
+            )
+        return False
+    given = any(name.startswith(f"{GROUP}/") for name in names)
+    return group_models is True or (stack._loss_name == "squared" and stack.path == "signed" and not given)
 
 
 def groups_of(rows: Rows) -> list[tuple[str, tuple[Any, ...]]]:
