@@ -2,6 +2,7 @@
 
 import copy
 import datetime
+import re
 import json
 
 import numpy as np
@@ -262,6 +263,22 @@ class TestScreening:
             InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"
         ):
             fitted(with_leak)
+
+    def test_a_column_that_settles_some_labels_is_asked_about(self, frame):
+        rng, y = np.random.default_rng(3), (frame["repaid"] == "yes").to_numpy()
+        written = np.where(rng.random(len(y)) < 0.7, "ok", np.where(y, "strong", "no show")).astype(object)
+        paid = np.where(y | (rng.random(len(y)) < 0.8), rng.normal(size=len(y)), np.nan)
+        town = rng.choice(["here", "there", "elsewhere"], len(y), p=[0.9, 0.05, 0.05])
+        attributes = ff._validation.attributes(frame[["sex"]], len(y))
+        columns = read_columns(
+            {"feedback": written, "paid": paid, "flag": y & (rng.random(len(y)) < 0.3), "town": town}
+        )
+        reports = {report.name: report for report in screen(columns, y, attributes, np.arange(len(y)))}
+        assert all(report.used for report in reports.values())
+        assert re.match(r"settles the label in \d\d % of the rows \(such as all with '", reports["feedback"].reason)
+        assert "% of the rows (such as all with no value): is it known before the outcome?" in reports["paid"].reason
+        assert "(such as all with '1.0')" in reports["flag"].reason
+        assert not reports["town"].reason
 
     def test_all_columns_that_are_the_label_are_named_at_once(self, frame):
         y = frame["repaid"] == "yes"

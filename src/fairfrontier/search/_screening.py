@@ -26,7 +26,10 @@ _BINS = 64
 _NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
 _DATE_LIKE = re.compile(r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?")
 # How reasons begin that ask about a column which is a feature.
-DOUBTS = ("read as ", "predicts the label ")
+DOUBTS = ("read as ", "predicts the label ", "settles the label ")
+# Values whose rows all have the same label, and would by chance only so seldom, in so many of the rows: what was
+# written down after the outcome often looks like that, and may be far from predicting every label.
+_BY_CHANCE, _PURE_ROWS, _FEW_VALUES = 1e-6, 0.05, 20
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|nr|number)($|[_\W\d])|_id$", re.I)
 
 
@@ -125,6 +128,8 @@ def screen(
             used, reason = False, f"a copy of the sensitive attribute (AUC {group_auc:.3f})"
         elif label_auc >= SUSPICIOUS_AUC:
             reason = f"predicts the label very well alone (AUC {label_auc:.3f}): is it known before the outcome?"
+        elif pure := _pure_words(values[some], codes, y[some]):
+            reason = pure
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
             unread = _unread(values, some)
             rare = f"{n_distinct:,} categories: the rare ones are taken together"
@@ -151,6 +156,26 @@ def _leak_words(leaks: dict[str, float]) -> str:
     return (
         f"columns give the label away, each of them alone: {named}. Are they known before the outcome is? Leave out "
         f"those that are not (drop, {drop}); say so of those that are (keep, {keep})"
+    )
+
+
+def _pure_words(values: NDArray[Any], codes: IntArray, y: NDArray[np.bool_]) -> str:
+    """Return a question about a column some of whose values, or whose blanks, always go with the same label."""
+    rows, hits = np.bincount(codes), np.bincount(codes[y], minlength=int(codes.max()) + 1)
+    share = np.clip(y.mean(), 1e-9, 1.0 - 1e-9)
+    sure = np.log(_BY_CHANCE)
+    pure = ((hits == rows) & (rows * np.log(share) < sure)) | ((hits == 0) & (rows * np.log(1.0 - share) < sure))
+    missing = missing_in(values)
+    if kind_of(values) != CATEGORY and _n_distinct(values) > _FEW_VALUES:  # of many numbers only their blanks
+        pure &= np.bincount(codes[missing], minlength=len(rows)) > 0
+    settled = float(rows[pure].sum() / len(codes))
+    if settled < _PURE_ROWS:
+        return ""
+    example = int(np.flatnonzero(codes == np.argmax(np.where(pure, rows, 0)))[0])
+    value = "no value" if missing[example] else repr(str(values[example])[:20])
+    return (
+        f"settles the label in {100 * settled:.0f} % of the rows (such as all with {value}): is it known before the "
+        "outcome?"
     )
 
 
