@@ -173,6 +173,23 @@ def test_the_first_failure_ends_the_sequence():
     assert promised_candidates(positives, sizes, sets, min_fairness=0.9, confidence=0.95, order=[]).n_tested == 0
 
 
+def test_candidates_with_equal_counts_pass_or_fail_together_and_in_their_order():
+    rng = np.random.default_rng(0)
+    different = np.column_stack([rng.integers(70, 110, 12), rng.integers(60, 100, 12)])
+    different[:3] = [[80, 80], [85, 80], [90, 88]]
+    positives = different[np.r_[0, 0, 1, 0, 2, 2, 1, rng.integers(0, 12, 200)]]
+    sizes, order = np.array([200, 180]), rng.permutation(len(positives))
+    options = {"min_fairness": 0.8, "confidence": 0.9}
+    for sequence in (np.arange(len(positives)), order):
+        alone = [
+            promised_candidates(positives, sizes, block(*sizes), order=[i], **options).promised.sum() for i in sequence
+        ]
+        n_passed = alone.index(0)
+        result = promised_candidates(positives, sizes, block(*sizes), order=sequence, **options)
+        assert sorted(sequence[:n_passed]) == np.flatnonzero(result.promised).tolist()
+        assert result.n_tested == n_passed + 1
+
+
 def test_a_long_sequence_is_tested_to_its_end():
     positives = np.column_stack([np.arange(600, 700), np.full(100, 600)])
     one_by_one = largest_promise(positives, (2000, 2000), block(0, 0), confidence=0.95)

@@ -264,14 +264,8 @@ class Stack:
 
 
 def probable_rates(decided: np.ndarray, p: np.ndarray, weight: np.ndarray, given: str) -> np.ndarray:
-    """Return the rates (k, g) of groups that are only probable, row by row; given the group, the mixing is undone."""
-    g = p.shape[1]
-    total, mixed, sums = np.zeros(g), np.zeros((g, g)), np.zeros((decided.shape[1], g))
-    for row in range(len(p)):
-        for a in range(g):
-            total[a] += weight[row] * p[row, a]
-            sums[:, a] += weight[row] * p[row, a] * decided[row]
-            for b in range(g):
-                mixed[a, b] += weight[row] * p[row, a] * p[row, b]
+    """Return the rates (k, g) of groups that are only probable; given the group, the mixing is undone."""
+    counted = weight[:, None] * p
+    total, mixed, sums = counted.sum(axis=0), counted.T @ p, decided.T.astype(np.float64) @ counted
     rates = sums / total
     return rates if given == "probabilities" else np.linalg.solve(mixed / total[:, None], rates.T).T

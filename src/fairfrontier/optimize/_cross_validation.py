@@ -31,6 +31,8 @@ _DIGITS = 12
 N_FOLDS = 5
 # By so little more than the threshold a score is not above it.
 _AT_THRESHOLD = 1e-12
+# Up to so many scores of stacks are made at once.
+_SCORES_AT_ONCE = 2**17
 
 
 @dataclass(frozen=True, eq=False)
@@ -453,14 +455,12 @@ class FoldStacks:
         columns = rows.scores if self.weights is None else rows.scores @ self.weights + self.constants
         if not self.multipliers:
             return keyed_sums(rows, scores=columns, **options)
-        lines = np.hsplit(columns, len(self.multipliers))
+        lines = zip(np.hsplit(columns, len(self.multipliers)), self.multipliers, strict=True)
+        scores = (scores_on(line, multipliers) for line, multipliers in lines)
+        if len(rows) * sum(map(len, self.multipliers)) <= _SCORES_AT_ONCE:
+            return keyed_sums(rows, scores=np.hstack(list(scores)), **options)
         # One trial at a time: all scores at once would be many times the predictions.
-        return _side_by_side(
-            [
-                keyed_sums(rows, scores=scores_on(line, multipliers), **options)
-                for line, multipliers in zip(lines, self.multipliers, strict=True)
-            ]
-        )
+        return _side_by_side([keyed_sums(rows, scores=one, **options) for one in scores])
 
 
 def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
@@ -492,6 +492,7 @@ class _SumStacks:
     stacks: Mapping[int, FoldStacks]
 
     def __call__(self, rows: Rows) -> KeyedSums:
+        rows.cells(labelled=not self.regression)  # made once, and kept by the parts
         parts = [(0, rows)] if self.folds is None else self.folds.parts(rows)
         options: dict[str, Any] = {"regression": self.regression, "threshold": self.threshold}
         return reduce(lambda a, b: a + b, (self.stacks[fold].sums(part, **options) for fold, part in parts))

@@ -388,7 +388,22 @@ class _Tests:
     mixed: int | None
 
     def passed(self, limits: Limits) -> BoolArray:
-        """Tell which candidates (c,) are shown to be within the limits."""
+        """Tell which candidates (c,) are shown to be within the limits, and likely to be."""
+        result = self._shown(limits)
+        result[result] = self._likely(limits, self.found.take(np.flatnonzero(result)))
+        return result
+
+    def _likely(self, limits: Limits, found: Candidates) -> BoolArray:
+        """Tell which candidates are expected to be within the limits; rows that nothing has seen need no such guess."""
+        good = np.ones(len(found), dtype=bool)
+        for name in ("min_fairness", "min_ratio"):
+            asked = getattr(limits, name)
+            if asked is not None and self.confidence.rows is None:
+                good &= self.rule.least(found, name, self.confidence.level) >= asked
+        return good
+
+    def _shown(self, limits: Limits) -> BoolArray:
+        """Tell which candidates (c,) pass the tests."""
         level, sets, begin = self.confidence.level, self.rule.sets, self.begin
         if self.mixed is not None:
             seen = [rates[: self.mixed + 1] for rates in self.rule.seen_rates(self.found)]
@@ -400,8 +415,6 @@ class _Tests:
             options |= {"confidence": 1.0 - share * (1.0 - level), "order": np.arange(start, len(result))}
             shown = [promised_candidates(one, self.size, sets, **options).promised for one in self.counts]
             result |= np.logical_and.reduce(shown)
-        if self.confidence.rows is None:
-            result[result] = self.rule.likely(self.found, limits, level, np.flatnonzero(result))
         return result
 
     def lowest(self) -> float:
@@ -427,11 +440,17 @@ class _Tests:
 
     def _largest(self, limits: Limits, name: str) -> float:
         """Return the largest request, in thousandths, that some candidate is shown to meet; 0: none."""
+        # What is likely does not depend on the request that is looked for: it is computed once, not at each halving.
+        allowed, least = self._likely(replace(limits, **{name: None}), self.found), np.full(len(self.found), np.inf)
+        if self.confidence.rows is None:
+            least = self.rule.least(self.found, name, self.confidence.level)
         low, high = 0, int(np.ceil(getattr(limits, name) * 1000.0))
         while high - low > 1:
             middle = (low + high) // 2
-            good = self.passed(replace(limits, **{name: middle / 1000.0})).any()
-            low, high = (middle, high) if good else (low, middle)
+            good = allowed & (least >= middle / 1000.0)
+            # Without one that is likely there is nothing to test.
+            some = good.any() and (good & self._shown(replace(limits, **{name: middle / 1000.0}))).any()
+            low, high = (middle, high) if some else (low, middle)
         return low / 1000.0
 
 

@@ -289,8 +289,17 @@ class SelectionRule:
         worst = [self._quantile(0.5, rates, candidates.errors, self.quotient) for rates in candidates.rates]
         return np.asarray(np.min(worst, axis=0))
 
-    def likely(self, found: Candidates, limits: Limits, confidence: float, index: IntArray) -> np.ndarray:
-        """Tell which of some candidates are fair enough on new rows with a probability, all row sets at once.
+    def least(self, found: Candidates, name: str, confidence: float) -> FloatArray:
+        """Return the fairness or the ratio (c,) that candidates have on new rows with a probability, all sets at once.
+
+        Parameters
+        ----------
+        found : Candidates
+            The candidates.
+        name : {"min_fairness", "min_ratio"}
+            What is asked for.
+        confidence : float
+            The probability.
 
         Notes
         -----
@@ -298,15 +307,16 @@ class SelectionRule:
         then an error of its own, and the largest difference of several is larger than that of a pair: a test of each
         pair at its level is too few.
         """
-        good = np.ones(len(index), dtype=bool)
-        for rates in self.seen_rates(found.take(index)):
+        result = np.full(len(found), np.inf)
+        for rates in self.seen_rates(found):
             softened = (rates * self.size + 1.0) / (self.size + 2.0)
             errors = np.sqrt(softened * (1.0 - softened) / self.size)
-            if limits.min_fairness is not None:
-                good &= 1.0 - self._quantile(confidence, rates, errors, self._gap) >= limits.min_fairness
-            if limits.min_ratio is not None:
-                good &= self._quantile(1.0 - confidence, rates, errors, self.quotient) >= limits.min_ratio
-        return good
+            if name == "min_fairness":
+                seen = 1.0 - self._quantile(confidence, rates, errors, self._gap)
+            else:
+                seen = self._quantile(1.0 - confidence, rates, errors, self.quotient)
+            result = np.minimum(result, seen)
+        return result
 
     def _quantile(
         self,

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from statistics import NormalDist
@@ -110,8 +111,9 @@ def render_rates(summary: dict[str, Any]) -> str:
     return page
 
 
+@cache
 def _environment() -> tuple[Any, Any]:
-    """Return the templates' environment, and what marks text as markup."""
+    """Return the templates' environment, which keeps what it has compiled, and what marks text as markup."""
     jinja2 = require("jinja2", extra="report", purpose="report.html")
     markup = require("markupsafe", extra="report", purpose="report.html").Markup
     environment = jinja2.Environment(
