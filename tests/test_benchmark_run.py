@@ -21,12 +21,12 @@ from fairfrontier.benchmark import Listener, Reproduction, read_collection, repr
 from fairfrontier.exceptions import InvalidInputError
 
 METHODS = ("random-forest", "mp-paper", "rf-paper", "zoo-paper", "mp-ours", "rf-ours", "zoo-ours")
+WHAT = {"tables": ("dp", "eo"), "tasks": ("compas-gender",), "methods": METHODS, "splits": (0,), "settings": "tiny"}
 SCRIPT = f"""
 import sys
 from pathlib import Path
 from fairfrontier.benchmark import Reproduction, reproduce
-what = dict(tables=("dp", "eo"), tasks=("compas-gender",), methods={METHODS!r}, splits=(0,), settings="tiny")
-reproduce(Reproduction(Path(sys.argv[1]), **what))
+reproduce(Reproduction(Path(sys.argv[1]), **{WHAT!r}))
 """
 
 
@@ -56,8 +56,7 @@ def test_a_killed_run_loses_no_finished_cell_and_ends_in_the_same_tables(tmp_pat
     # What a kill in the middle of a write leaves behind does not disturb.
     (next(iter(finished)).parent / "half.tmp").write_text('{"table": "dp", "ta')
     for out in (killed, whole):
-        with start(out) as process:
-            assert process.wait() == 0
+        reproduce(Reproduction(out, **WHAT))
     after = cells_on_disk(killed)
     assert len(after) == 2 * len(METHODS)
     assert {path: after[path] for path in finished} == finished
