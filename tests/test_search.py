@@ -2,8 +2,8 @@
 
 import copy
 import datetime
-import re
 import json
+import re
 
 import numpy as np
 import pandas as pd
