@@ -1,5 +1,6 @@
 """Logistic and hinge stacks against cvxpy (Clarabel), and their certificates."""
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairStacksClassifier
-from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError
+from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError, InvalidInputError
 from fairfrontier.optimize._losses import LogisticSolver, ProgramSolver
 
 from .stacking import Stacking
@@ -123,6 +124,33 @@ def test_with_several_contrasts_the_box_beats_the_ray(loss):
     ray = free.at(target=0.4 * b0)
     ours, theirs = (objective(data, loss, 2.0, one.weights_, one.intercept_) for one in (model, ray))
     assert ours < theirs - 1e-3
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_at_tau_solves_the_box_after_the_fit(loss):
+    data = rows(12, groups=4, n=300)
+    model = FairStacksClassifier(loss=loss, alpha=2.0, n_points=5).fit(data.H, data.y, sensitive_features=data.group)
+    largest = np.abs(model.path_.target[0]).max()
+    for share in (0.0, 0.4, 0.8, 1.5):
+        there = model.at(tau=share * largest)
+        assert np.abs(there.target_).max() <= share * largest * (1 + 1e-6) + 1e-9
+        w, constant = by_cvxpy(data, loss, 2.0, np.ones(4), None, tau=share * largest)
+        np.testing.assert_allclose(there.weights_, w, atol=1e-4)
+        np.testing.assert_allclose(there.intercept_, constant, atol=1e-4)
+    # From an operating point to another the rows are still known.
+    np.testing.assert_array_equal(there.at(tau=0.4 * largest).weights_, model.at(tau=0.4 * largest).weights_)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_a_copy_without_rows_says_that_tau_needs_them(loss):
+    data = rows(12, groups=4, n=300)
+    options = {"loss": loss, "alpha": 2.0, "n_points": 5, "tau": 0.01}
+    model = FairStacksClassifier(**options).fit(data.H, data.y, sensitive_features=data.group)
+    loaded = pickle.loads(pickle.dumps(model))
+    assert len(pickle.dumps(model)) < 0.5 * data.H.nbytes + 20_000
+    np.testing.assert_array_equal(loaded.at(tau=0.01).weights_, model.at(tau=0.01).weights_)
+    with pytest.raises(InvalidInputError, match=r"at\(tau=0.02\) with loss=.* needs the rows of the fit"):
+        loaded.at(tau=0.02)
 
 
 def test_unconstrained_logistic_stack_is_scikit_learns():

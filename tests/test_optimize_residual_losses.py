@@ -71,6 +71,16 @@ def test_the_stack_of_a_tau_is_the_solvers(loss, options):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_at_tau_is_the_solvers_too(loss):
+    H, y, group, weight = task(3, groups=3, weighted=True)
+    model = FairStacksRegressor("precomputed", loss=loss, alpha=2.0, n_points=3)
+    model.fit(H, y, sensitive_features=group, sample_weight=weight)
+    for tau in (0.0, 0.05, 0.1, 10.0):
+        expected = by_cvxpy(H, y, group, weight, loss, 2.0, tau=tau)
+        np.testing.assert_allclose(model.at(tau=tau).predict(H), expected, atol=2e-4 * spread(y, weight))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
 def test_the_path_is_the_solvers(loss):
     H, y, group, _ = task(1)
     model = FairStacksRegressor("precomputed", loss=loss, alpha=1.0, n_points=5).fit(H, y, sensitive_features=group)

@@ -162,8 +162,8 @@ class BaseFairStacks(BaseEstimator):
         return requests
 
     def __getstate__(self) -> Any:
-        # What `add_estimators` starts from is as large as the data: it is not copied, sent or saved.
-        return {name: value for name, value in super().__getstate__().items() if name != "_held_out"}
+        # What `add_estimators` and `at` start from is as large as the data: it is not copied, sent or saved.
+        return {name: value for name, value in super().__getstate__().items() if name not in ("_held_out", "_within")}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -342,7 +342,8 @@ class BaseFairStacks(BaseEstimator):
         fitted = fit_path(self, data, rows)
         fitted = fitted if units is None else units.undo(fitted)
         path = replace(fitted.path, names=self._column_names(), library=self._library)
-        self._fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library))
+        self._within = fitted.within
+        self._fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library), within=None)
         self.path_, self.alpha_, self.scales_ = path, fitted.alpha, fitted.scale
         self.points_, self.cv_fauc_ = self._fitted.points, fitted.tried
         self._operate(self._stack_path().initial(self.weight))
@@ -404,10 +405,10 @@ class BaseFairStacks(BaseEstimator):
 
         Notes
         -----
-        Exact with the squared loss. Other losses have no closed form, and a fitted stack keeps no rows: between
-        two points of the path the stack is their mixture, which has the score bias asked for and is nearly optimal.
-        With several contrasts `tau` is then met by scaling all of b₀, which is feasible and not the optimum of Eq. 3;
-        the `tau` of the constructor is solved exactly.
+        Exact with the squared loss. Other losses have no closed form: `tau` is solved anew with the rows of the fit,
+        exactly. A copy (`copy.deepcopy`, another process) or a loaded stack has no rows and says so; the `tau` of the
+        constructor is part of it. At a `target` between two points of the path the stack is their mixture, which has
+        the score bias asked for and is nearly optimal.
         """
         check_is_fitted(self, "path_")
         return self._moved(self._stack_path().at(tau=tau, target=target))
@@ -500,7 +501,8 @@ class BaseFairStacks(BaseEstimator):
         return given.named_loss(self.loss, regression=self._regression)[0]
 
     def _stack_path(self) -> StackPath:
-        return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, self.tau)
+        exact = getattr(self, "_within", None)  # absent in copies and in loaded stacks
+        return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, self.tau, exact)
 
     def _operate(self, point: OperatingPoint) -> None:
         """Go to an operating point."""
@@ -510,6 +512,7 @@ class BaseFairStacks(BaseEstimator):
     def _moved(self, point: OperatingPoint) -> Self:
         """Return a copy at an operating point."""
         other = copy.copy(self)
+        other._within = getattr(self, "_within", None)
         other._operate(point)
         return other
 

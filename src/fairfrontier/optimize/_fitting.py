@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,10 @@ class RidgeUnits:
         return cls(square, float(np.sqrt(one)), FREE * _USUAL_SPREAD / float(np.sqrt(mean_square)))
 
 
+# From tau to the stack that solves Eq. 3.
+Within = Callable[[float], FairPath]
+
+
 @dataclass(frozen=True, eq=False)
 class FittedPath:
     """A path, how it was found, and what it is worth.
@@ -115,6 +119,8 @@ class FittedPath:
         What is known of the path between its ends.
     at_tau : FairPath or None
         The stack at the tau that was asked for, where there is no closed form.
+    within : callable or None
+        From tau to the stack with all score biases in [−τ, τ], where there is no closed form: it needs the rows.
     residual : ResidualLoss or None
         The loss of the residuals of a regression, where it is not their square.
     """
@@ -130,6 +136,7 @@ class FittedPath:
     sweep: Sweep
     at_tau: FairPath | None = None
     residual: ResidualLoss | None = None
+    within: Within | None = None
 
 
 def fit_path(stack: Any, data: StackRows, rows: Rows | None) -> FittedPath:
@@ -315,6 +322,7 @@ class InUnits:
             return replace(path, weights=path.weights * factor, intercept=path.intercept * self.unit)
 
         path, at_tau = in_target(fitted.path), None if fitted.at_tau is None else in_target(fitted.at_tau)
+        within = None if fitted.within is None else _composed(in_target, fitted.within)
         if residual is not None:
             scale = self.unit if residual.name == "huber" else 1.0
             residual = replace(residual, parameter=residual.parameter * scale, constant=residual.constant * self.unit)
@@ -326,7 +334,11 @@ class InUnits:
                 mean_h=solution.mean_h * self.of_column,
                 mean_y=solution.mean_y * self.unit,
             )
-        return replace(fitted, path=path, at_tau=at_tau, solution=solution, residual=residual)
+        return replace(fitted, path=path, at_tau=at_tau, within=within, solution=solution, residual=residual)
+
+
+def _composed(outer: Callable[[FairPath], FairPath], inner: Within) -> Within:
+    return lambda tau: outer(inner(tau))
 
 
 def _without_scores(rows: Rows) -> Rows:
@@ -370,18 +382,21 @@ def fit_iterative(
     positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
-    solver = partial(_solve_path, data, loss=loss if residual is None else residual, scale=scale, positions=positions)
+    problem = partial(_Solver, data, loss=loss if residual is None else residual, scale=scale)
 
     def evaluated_by_loss(scores: FloatArray) -> TradeoffPoints:
         found = data.points_of(rows, scores)
         return found if residual is None else explained_by(residual, found, rows.numbers(), scores, rows.weight)
 
     if rows.fold is not None and data.folds is not None:
-        evaluated = [evaluated_by_loss(_out_of_fold(data, rows, partial(solver, alpha=a), loss)) for a in alphas]
+        evaluated = [
+            evaluated_by_loss(_out_of_fold(data, rows, partial(problem, alpha=a), positions, loss)) for a in alphas
+        ]
         values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
-    path, at_tau = solver(rows, alpha=alpha, tau=tau)
+    solver = problem(rows, alpha=alpha)
+    path = solver.path(positions)
     scores = LOSSES[loss].link(rows.scores @ path.weights.T + path.intercept)
     own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
@@ -389,7 +404,9 @@ def fit_iterative(
     sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
     if data.threshold is None:
         sweep = replace(sweep, variance=np.append(np.var(scores, axis=0), 0.0))
-    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
+    at_tau = None if tau is None else solver.within(tau)
+    found = FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
+    return replace(found, within=solver.within)
 
 
 def explained_by(
@@ -399,52 +416,65 @@ def explained_by(
     return replace(points, accuracy=np.append(loss.explained(y, scores, weight), 0.0))
 
 
-def _solve_path(
-    data: StackRows,
-    rows: Rows,
-    *,
-    loss: str | ResidualLoss,
-    alpha: float,
-    scale: FloatArray,
-    positions: FloatArray,
-    tau: float | None = None,
-) -> tuple[FairPath, FairPath | None]:
-    """Return the stacks with score bias s·b₀ for each position s and, if asked for, that with all in [−τ, τ]."""
-    # With weights of mean 1, scores of about the usual spread, and the ridge in proportion, it is the same problem, in
-    # which tolerances mean what they say. A power of two changes no digit.
-    one = 1.0 if rows.weight is None else float(rows.weight.mean())
-    spread = float(rows.scores.std(axis=0).mean())
-    unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
-    problem = ConstrainedProblem(
-        rows.scores / unit,
-        data.label(rows) if isinstance(loss, str) else rows.numbers(),
-        None if rows.weight is None else rows.weight / one,
-        contrast_matrix(rows, data.contrasts) / unit,
-        alpha=alpha / (one * unit**2),
-        scale=scale,
-    )
-    if loss == "log":
-        newton = LogisticSolver(problem)
-        start = newton.unconstrained()
-        path = newton.path(positions[:, None] * problem.bias(start.beta), start)
-        at_tau = None if tau is None else newton.within(tau, start)
-    else:
-        program = ProgramSolver(problem, loss)
-        path = program.path(positions[:, None] * problem.bias(program.unconstrained()))
-        at_tau = None if tau is None else program.within(tau)
-    if at_tau is not None:
-        at_tau = replace(at_tau, weights=at_tau.weights / unit)
-    return replace(path, weights=path.weights / unit), at_tau
+class _Solver:
+    """The problem of a loss without a closed form, in units in which tolerances mean what they say.
+
+    Parameters
+    ----------
+    data, rows : StackRows, Rows
+        What the contrasts are of, and the rows to fit to.
+    loss, alpha, scale
+        The loss and its ridge.
+
+    Notes
+    -----
+    With weights of mean 1, scores of about the usual spread, and the ridge in proportion, it is the same problem. A
+    power of two changes no digit.
+    """
+
+    def __init__(
+        self, data: StackRows, rows: Rows, *, loss: str | ResidualLoss, alpha: float, scale: FloatArray
+    ) -> None:
+        one = 1.0 if rows.weight is None else float(rows.weight.mean())
+        spread = float(rows.scores.std(axis=0).mean())
+        self._unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
+        self._problem = ConstrainedProblem(
+            rows.scores / self._unit,
+            data.label(rows) if isinstance(loss, str) else rows.numbers(),
+            None if rows.weight is None else rows.weight / one,
+            contrast_matrix(rows, data.contrasts) / self._unit,
+            alpha=alpha / (one * self._unit**2),
+            scale=scale,
+        )
+        self._newton = LogisticSolver(self._problem) if loss == "log" else None
+        self._program = None if loss == "log" else ProgramSolver(self._problem, loss)
+
+    def path(self, positions: FloatArray) -> FairPath:
+        """Return the stacks with score bias s·b₀ for each position s."""
+        if self._newton is not None:
+            start = self._newton.unconstrained()
+            return self._in_units(self._newton.path(positions[:, None] * self._problem.bias(start.beta), start))
+        program = cast(ProgramSolver, self._program)
+        return self._in_units(program.path(positions[:, None] * self._problem.bias(program.unconstrained())))
+
+    def within(self, tau: float) -> FairPath:
+        """Return the stack with all score biases in [−τ, τ] (Eq. 3)."""
+        if self._newton is not None:
+            return self._in_units(self._newton.within(tau, self._newton.unconstrained()))
+        return self._in_units(cast(ProgramSolver, self._program).within(tau))
+
+    def _in_units(self, path: FairPath) -> FairPath:
+        return replace(path, weights=path.weights / self._unit)
 
 
 def _out_of_fold(
-    data: StackRows, rows: Rows, solver: Callable[[Rows], tuple[FairPath, FairPath | None]], loss: str
+    data: StackRows, rows: Rows, problem: Callable[[Rows], _Solver], positions: FloatArray, loss: str
 ) -> FloatArray:
     """Return the scores (n, p) of stacks that have not seen the row."""
     scores = []
     for fold, (train, test) in enumerate(train_test(np.asarray(rows.fold))):
         seen = data.without(fold, rows)
-        path, _ = solver(seen.take(train))
+        path = problem(seen.take(train)).path(positions)
         scores.append((test, LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)))
     result = np.empty((len(rows), scores[0][1].shape[1]))
     for test, of_fold in scores:
@@ -505,7 +535,9 @@ class StackPath:
     regression : bool
         There are no decisions.
     tau : float or None
-        The tau that the path was fitted with; without a closed form it has an exact stack.
+        The tau that was asked for.
+    exact : callable or None
+        From tau to the stack that solves Eq. 3, where there is no closed form and the rows are at hand.
     """
 
     fitted: FittedPath
@@ -513,6 +545,7 @@ class StackPath:
     threshold: float
     regression: bool
     tau: float | None = None
+    exact: Within | None = None
 
     @property
     def predictor_threshold(self) -> float:
@@ -543,14 +576,18 @@ class StackPath:
 
     def at_tau(self, tau: float) -> OperatingPoint:
         """Return the point with all score biases in [−τ, τ]; see `FairStacksClassifier.at` for what is exact."""
-        solution, at_tau = self.fitted.solution, self.fitted.at_tau
+        solution = self.fitted.solution
         if solution is not None:
             return self.at_target(solution.target_for_tau(tau))
-        if at_tau is not None and tau == self.tau:
-            return OperatingPoint(at_tau.weights[0], float(at_tau.intercept[0]), at_tau.target[0])
-        b0 = np.atleast_1d(self.fitted.path.target[0])  # paths begin at the unconstrained stack
-        largest = float(np.abs(b0).max())
-        return self.at_target(b0 * min(1.0, tau / largest) if largest > 0 else b0)
+        found = self.fitted.at_tau if tau == self.tau else None
+        if found is None and self.exact is not None:
+            found = self.exact(tau)
+        if found is None:
+            raise InvalidInputError(
+                f"at(tau={tau:g}) with loss={self.loss!r} needs the rows of the fit, which a copied or loaded stack "
+                "does not keep: ask the stack that was fitted, give tau to the constructor, or use at(target=...)"
+            )
+        return OperatingPoint(found.weights[0], float(found.intercept[0]), found.target[0])
 
     def at_target(self, target: FloatArray) -> OperatingPoint:
         """Return the point with score bias `target`, in the coordinates of a solution."""
