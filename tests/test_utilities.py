@@ -200,3 +200,47 @@ def test_strata_give_what_r_gives_for_berkeley():
 def test_strata_without_both_groups_are_an_error():
     with pytest.raises(GroupError, match="both groups"):
         ff.mantel_haenszel([1, 0, 1, 0], sensitive_features=list("aabb"), control_features=list("xxyy"))
+
+
+def rows_of_a_stack(n=1200):
+    rng = np.random.default_rng(0)
+    group, z = rng.choice(["a", "b"], n), rng.normal(size=(n, 3))
+    y = (z.sum(axis=1) + 0.8 * (group == "a") + rng.normal(size=n) > 1.8).astype(int)
+    H = np.stack([1 / (1 + np.exp(1.5 - z @ rng.random(3) - 0.8 * (group == "a"))) for _ in range(4)], axis=1)
+    return H, y, group
+
+
+class TestStacks:
+    @pytest.mark.parametrize("accuracy", ["balanced_accuracy", "f1", LOANS, ff.expected_payoff(true_positive=9.0)])
+    def test_they_are_tuned_and_selected_by_it(self, accuracy):
+        H, y, group = rows_of_a_stack()
+        options = {"alpha": 1.0, "random_state": 0}
+        model = ff.FairStacksClassifier("precomputed", accuracy=accuracy, **options).fit(H, y, sensitive_features=group)
+        points = ff.tradeoff_points(y, model.predict_path(H), sensitive_features=group, accuracy=accuracy)
+        np.testing.assert_allclose(model.points(H, y, sensitive_features=group).accuracy, points.accuracy, atol=1e-12)
+        np.testing.assert_allclose(model.points_.accuracy[-1], points.accuracy[-1], atol=1e-9)
+        chosen = model.select(max_accuracy_loss=0.02)
+        by_accuracy = ff.FairStacksClassifier("precomputed", **options).fit(H, y, sensitive_features=group)
+        assert chosen.selection_.accuracy != pytest.approx(
+            by_accuracy.select(max_accuracy_loss=0.02).selection_.accuracy, abs=1e-3
+        )
+        delivered = ff.tradeoff_points(y, chosen.predict(H), sensitive_features=group, accuracy=accuracy)
+        assert delivered.accuracy[0] == pytest.approx(chosen.selection_.accuracy, abs=0.06)
+
+    def test_the_constant_model_is_the_one_that_pays(self):
+        H, y, group = rows_of_a_stack()
+        everybody = ff.expected_payoff(true_positive=9.0, false_positive=-0.01)
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0, accuracy=everybody)
+        chosen = model.fit(H, y, sensitive_features=group).select(0.999)
+        assert y.mean() < 0.5
+        assert chosen.selection_.kind == "constant"
+        assert chosen.predict(H).all()
+
+    def test_others_evaluate_and_do_not_tune(self):
+        H, y, group = rows_of_a_stack()
+        for accuracy in ("auc", "brier", ff.recall_at(0.2), "r2", lambda y_true, y_pred: 1.0):
+            with pytest.raises(InvalidInputError, match="accuracy must be"):
+                ff.FairStacksClassifier("precomputed", accuracy=accuracy).fit(H, y, sensitive_features=group)
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=group)
+        found = model.points(H, y, sensitive_features=group, accuracy="auc").accuracy[0]
+        assert found == pytest.approx(sklearn_metrics.roc_auc_score(y, model.predict_path(H)[:, 0]))

@@ -19,7 +19,7 @@ from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, points_from_rates, points_from_sums
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, constant_outcome
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, AccuracyMeasure, constant_outcome
 from fairfrontier.metrics._contrasts import Contrasts
 from fairfrontier.metrics._sums import CellSums, KeyedSums, Sums, keyed_sums
 from fairfrontier.optimize._ridge_path import RidgeFactor, RidgeSolution
@@ -288,6 +288,8 @@ class StackRows:
         Whether the target is a number.
     threshold : float
         A score strictly above it is decision 1; not used for regression.
+    accuracy : AccuracyMeasure, optional
+        By which stacks are compared: a function of sums over cells; None: the share of right decisions, or R².
     folds : Folds, optional
         Folds, where the stack is to be tuned.
     own : FoldColumns, optional
@@ -302,10 +304,12 @@ class StackRows:
         sensitive_mode: str = "separate",
         regression: bool = False,
         threshold: float = 0.5,
+        accuracy: AccuracyMeasure | None = None,
         folds: Folds | None = None,
         own: FoldColumns | None = None,
     ) -> None:
         self.folds, self.regression, self.names = folds, regression, chunks.names
+        self.measure = accuracy or ACCURACY_MEASURES["r2" if regression else "accuracy"]
         # A stack without weights gives everybody the mean of the labels. Where that is the threshold, rounding decides
         # nothing.
         self.threshold = None if regression else threshold + _AT_THRESHOLD
@@ -401,7 +405,7 @@ class StackRows:
 
     def _constant_decision(self) -> bool:
         weight = self.moments.keyed.in_order(self.contrasts.keys).weight
-        return bool(constant_outcome(ACCURACY_MEASURES["accuracy"], weight, self.contrasts.label, 0.0))
+        return bool(constant_outcome(self.measure, weight, self.contrasts.label, 0.0))
 
     def label(self, rows: Rows) -> FloatArray:
         """Return the two classes of rows as 0 and 1."""
@@ -419,10 +423,9 @@ class StackRows:
         return result
 
     def _points_of_sums(self, sums: CellSums) -> TradeoffPoints:
-        measure = ACCURACY_MEASURES["r2" if self.regression else "accuracy"]
         names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
         keyed = self.moments.keyed
-        points = points_from_sums(Sums(sums, self.contrasts, keyed.rows, keyed.square, measure), names)
+        points = points_from_sums(Sums(sums, self.contrasts, keyed.rows, keyed.square, self.measure), names)
         # Choices compare them, with the constant model's for example: equals must be equal whatever the order of the
         # sums, and the scale of the weights, behind them.
         rates, accuracy = points.rates.round(_DIGITS), points.accuracy.round(_DIGITS)

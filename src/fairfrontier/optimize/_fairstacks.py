@@ -100,6 +100,9 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     passthrough : bool
         Whether the columns of X, too, enter the stack, as in `StackingClassifier`: as ``features/column``, a family of
         its own, numbers standardised and categories as indicators.
+    accuracy : str or measure, optional
+        By which the path is tuned and `select` chooses: ``"accuracy"`` (None), ``"balanced_accuracy"``, ``"f1"`` or
+        `expected_payoff`. `points` evaluates a fitted stack by any other. The loss stays what it is.
 
     Attributes
     ----------

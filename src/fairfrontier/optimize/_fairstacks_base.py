@@ -52,6 +52,7 @@ class BaseFairStacks(BaseEstimator):
     memory: Any = None
     verbose = 0
     passthrough = False
+    accuracy: Any = None
     # Estimators that give a column for each of their own models, and whether labels were 0 and 1 to them.
     _expanded: tuple[str, ...] = ()
     _encoded = False
@@ -95,6 +96,7 @@ class BaseFairStacks(BaseEstimator):
         memory: Any = None,
         verbose: int = 0,
         passthrough: bool = False,
+        accuracy: Any = None,
     ) -> None:
         self.estimators = estimators
         self.fairness = fairness
@@ -121,6 +123,7 @@ class BaseFairStacks(BaseEstimator):
         self.memory = memory
         self.verbose = verbose
         self.passthrough = passthrough
+        self.accuracy = accuracy
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with those of the estimators as ``name__parameter``."""
@@ -335,6 +338,7 @@ class BaseFairStacks(BaseEstimator):
             chunks = chunks.map(units) if rows is None else whole(rows)
             own = None if own is None else own.in_units(units.of_column)
         options: dict[str, Any] = {"regression": self._regression, "threshold": float(self.threshold)}
+        options["accuracy"] = given.accuracy_of(self)
         data = StackRows(chunks, folds=folds, own=own, **options, **measure)
         if rows is None:
             self._describe(data.moments.keyed)
@@ -577,7 +581,14 @@ class BaseFairStacks(BaseEstimator):
         return LOSSES[self._loss_name].link(H @ self.weights_ + self.intercept_)
 
     def points(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        fairness: Any = None,
+        accuracy: Any = None,
     ) -> TradeoffPoints:
         """Return fairness and accuracy of every stack on the path on given rows, the constant model last.
 
@@ -587,6 +598,8 @@ class BaseFairStacks(BaseEstimator):
             Rows that the stack may or may not have seen.
         fairness : str, masks or callable, optional
             Another measure than the one of the fit.
+        accuracy : str, measure or callable, optional
+            Another accuracy than the one of the fit: any that `tradeoff_points` takes.
         """
         validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         probable = isinstance(sensitive_features, ProbableGroups)
@@ -600,13 +613,13 @@ class BaseFairStacks(BaseEstimator):
             dict(zip(names, scores.T, strict=True)),
             sensitive_features=sensitive_features,
             fairness=given.measure_of(self, fairness),
-            accuracy="r2" if self._regression else "accuracy",
+            accuracy=given.accuracy_of(self) if accuracy is None else accuracy,
             threshold=self.threshold,
             sensitive_mode=self.sensitive_mode,
             sample_weight=sample_weight,
         )
         residual = self._fitted.residual
-        if residual is None:
+        if residual is None or accuracy is not None:
             return points
         weight = validate.sample_weights(sample_weight, len(scores))
         return explained_by(residual, points, np.asarray(target, dtype=np.float64), scores, weight)

@@ -19,7 +19,9 @@ from fairfrontier._rows import NO_SCORES, Rows
 from fairfrontier._scores import named_models
 from fairfrontier._validation import FloatArray, IntArray, check_finite
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.metrics._accuracy import AccuracyMeasure
 from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
+from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._ridge_path import LARGEST, TAU_ADVICE
 from fairfrontier.optimize._statistics import RowWeights
@@ -49,6 +51,7 @@ def check_parameters(stack: Any) -> None:
             "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
             "which can evaluate a stack (points, tradeoff_points) but not constrain it"
         )
+    accuracy_of(stack)
     validate.number(stack.threshold, parameter="threshold", low=0.0, high=1.0)
     if validate.number(stack.n_points, parameter="n_points", low=1, high=_MOST_POINTS) != int(stack.n_points):
         raise InvalidInputError(f"n_points must be a whole number; got {stack.n_points!r}")
@@ -82,6 +85,25 @@ def check_chunkable(stack: Any) -> None:
 def is_precomputed(stack: Any) -> bool:
     """Tell whether X is the matrix of the predictions."""
     return any(isinstance(given, str) and given == PRECOMPUTED for given in (stack.estimators, stack.cv))
+
+
+def accuracy_of(stack: Any) -> AccuracyMeasure:
+    """Return the accuracy by which a stack is tuned and selected: one that sums over cells of rows have."""
+    usual = "r2" if stack._regression else "accuracy"
+    accuracy = usual if stack.accuracy is None else stack.accuracy
+    if callable(accuracy):
+        raise InvalidInputError(
+            "accuracy must be a measure's name or a payoff for a stack; got a function, which can evaluate it "
+            "(points) but not tune it"
+        )
+    measure = named_accuracy(accuracy)
+    if measure.of_rows is not None or (measure.name != usual and (stack._regression or measure.squared_error)):
+        allowed = "'r2'" if stack._regression else "'accuracy', 'balanced_accuracy', 'f1' or expected_payoff(...)"
+        raise InvalidInputError(
+            f"accuracy must be {allowed}, by which a path can be tuned; got {measure.name!r}: points(…, accuracy=…) "
+            "evaluates a fitted stack by it"
+        )
+    return measure
 
 
 def named_loss(loss: Any, *, regression: bool) -> tuple[str, float | None]:
