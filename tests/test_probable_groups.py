@@ -194,6 +194,8 @@ class TestNumbers:
         income = np.random.default_rng(0).random(500)
         with pytest.raises(GroupError, match="from_numbers"):
             ff.tradeoff_points(y, scores, sensitive_features=income)
+        with pytest.raises(GroupError, match="from_numbers"):
+            ff.tradeoff_points(np.arange(12_000) % 2, np.zeros(12_000), sensitive_features=np.arange(12_000) / 7)
         # Whole numbers may be codes: 400 of them are 79,800 pairs of groups, and get the advice as a warning.
         with pytest.warns(UserWarning, match=r"has 400 different numbers.*from_numbers"):
             ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 400)

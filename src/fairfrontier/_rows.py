@@ -230,7 +230,8 @@ def too_many_cells(n_cells: int) -> GroupError:
     """Return the error for an attribute that is no set of groups."""
     return GroupError(
         f"y_true and sensitive_features must have at most {MOST_CELLS} combinations of values; got {n_cells} and more: "
-        "is one of them a number or a name, and not a group? Cut it into classes first"
+        "is one of them a number or a name, and not a group? Cut it into classes first, or take a number as it is with "
+        "ProbableGroups.from_numbers"
     )
 
 
