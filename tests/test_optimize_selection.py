@@ -604,3 +604,16 @@ def test_who_is_levelled_and_how(before, after, word):
     rates, rates_before = (dict(zip("ab", values, strict=True)) for values in (after, before))
     one = Selection(0.9, 0.9, 0.7, 0.1, "stack", rates, 0.8, {}, rates_before=rates_before)
     assert one.levelling == word
+
+
+def test_the_means_of_a_regression_say_their_unit():
+    rng = np.random.default_rng(0)
+    sex = np.repeat([0, 1], 200)
+    signal = rng.normal(size=400) + 0.5 * sex
+    y = 20.0 * signal + 50.0 + rng.normal(size=400)
+    stack = FairStacksRegressor("precomputed", random_state=0).fit({"m": 10.0 * signal}, y, sensitive_features=sex)
+    fair = stack.select(min_fairness=0.9)
+    mean = fair.selection_.rates["sensitive_feature=0"] * y.std()
+    assert mean == pytest.approx(fair.predict({"m": 10.0 * signal})[sex == 0].mean(), rel=0.02)
+    assert "in standard deviations of y" in str(fair.selection_)
+    assert " rate " not in str(fair.selection_)

@@ -48,7 +48,8 @@ class Selection:
     given_up : float
         The accuracy of the unconstrained stack minus that.
     rates : dict of str to float
-        The rate of positive decisions (the mean prediction) in each row set.
+        The rate of positive decisions in each row set; of a regression the mean prediction, in standard deviations of
+        the target.
     ratio : float
         The smallest quotient of two of them; NaN for a regression.
     changed : dict of str to int
@@ -112,7 +113,9 @@ class Selection:
         for name, rate in self.rates.items():
             moved = f", {self.changed[name]:,} decisions change" if name in self.changed else ""
             before = f", {self.rates_before[name]:.3f} before" if name in self.rates_before else ""
-            lines.append((name, f"rate {rate:.3f}{before}{moved}"))
+            # Only a regression has no ratio. Its biases, and so its means, are in units in which fairness is 1 − bias.
+            word, unit = ("mean", ", in standard deviations of y") if np.isnan(self.ratio) else ("rate", "")
+            lines.append((name, f"{word} {rate:.3f}{before}{moved}{unit}"))
         lines += [("note", note) for note in self.notes]
         width = max(len(title) for title, _ in lines)
         return "\n".join(f"{title:<{width}}  {text}" for title, text in lines)
