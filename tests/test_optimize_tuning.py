@@ -290,3 +290,17 @@ def test_regression_is_tuned_by_r2():
     assert 0.1 < max(model.cv_fauc_.values()) < 1.0
     assert model.points_.names[-1] == "constant"
     assert model.points_.accuracy[-1] == 0.0
+
+
+def test_the_ridge_does_not_spoil_the_stack_without_a_constraint():
+    """FAUC above .8 is the same for many ridges; the largest of them leaves scores on one side of the threshold."""
+    rng = np.random.default_rng(7)
+    group = rng.choice(4, 1500, p=[0.45, 0.3, 0.17, 0.08])
+    features = rng.normal(size=(1500, 3))
+    features[:, 0] += np.array([0.6, 0.0, -0.4, 0.3])[group]
+    chance = 1.0 / (1.0 + np.exp(-1.2 * features[:, 0] - features[:, 1] - 0.3))
+    y = (rng.random(1500) < chance).astype(int)
+    score = 1.0 / (1.0 + np.exp(-features @ rng.normal([1.0, 0.8, 0.0], 0.1)))
+    model = FairStacksClassifier("precomputed", random_state=0).fit(score[:, None], y, sensitive_features=group)
+    alone = np.mean((score > 0.5) == y)
+    assert np.mean(model.at(tau=1.0).predict(score[:, None]) == y) > alone - 0.01

@@ -397,6 +397,9 @@ def _equal(rates: FloatArray, size: FloatArray, sets: RowSets) -> FloatArray:
 SHARES_OF_BIAS = np.linspace(1.0, -2.0, 61)
 # Ridge scale of columns that are not shrunk: the sensitive attributes of an attribute-aware stack.
 FREE = 1e-3
+# What the accuracy without a constraint counts beside FAUC where a ridge is chosen. FAUC hardly depends on the ridge,
+# and a weight that only counts fair models would let the first stack of the path be anything.
+_ACCURATE = 0.1
 # Ridges that are tried, as multiples of the one of the largest evidence, which for labels 0 and 1 is rather too small.
 EVIDENCE_FACTORS = np.array([0.3, 1.0, 3.0, 10.0, 30.0])
 
@@ -485,18 +488,21 @@ def tune(
     own = path == "signed" and isinstance(family_scales, str)
     of_group = group if path == "signed" else None
     debias = _debias(validation.full, family_of, of_group) if own else None
+    accurate = _ACCURATE if path == "signed" else 0.0
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them evaluates every trial.
     evaluated = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
     tried: dict[str, float] = {}
-    best: dict[str, tuple[Trial, TradeoffPoints]] = {}
+    best: dict[str, tuple[Trial, TradeoffPoints, float]] = {}
     for (name, _, _), of_name in zip(candidates, trials, strict=True):
         points = [next(evaluated) for _ in of_name]
+        curves = [one.frontier() for one in points]
+        smooth = _smooth(np.array([fauc(curve, weight) for curve in curves]))
         # Rounded, so that equals are equal whatever the order of the sums behind them.
-        smooth = _smooth(np.array([fauc(one.frontier(), weight) for one in points])).round(12)
-        i = int(np.flatnonzero(smooth == smooth.max())[-1])  # of equals the most regularised
-        tried[name], best[name] = float(smooth[i]), (of_name[i], points[i])
-    trial, final = best[max(tried, key=lambda name: tried[name])]
+        merit = (smooth + accurate * _smooth(np.array([curve.accuracy[0] for curve in curves]))).round(12)
+        i = int(np.flatnonzero(merit == merit.max())[-1])  # of equals the most regularised
+        tried[name], best[name] = float(smooth[i].round(12)), (of_name[i], points[i], float(merit[i]))
+    trial, final, _ = best[max(best, key=lambda name: best[name][2])]
     signal = held_out_signal(validation, trial)
     found = None
     if path == "signed":
