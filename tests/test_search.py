@@ -18,8 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.search._plan import PARTS, SHARES, digest, split_rows
-from fairfrontier.search._problem import baseline_decisions
+from fairfrontier.search._plan import PARTS, SHARES, baseline_decisions, digest, split_rows
 from fairfrontier.search._screening import screen
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._table import MOST_LEVELS, TableEncoding, read_columns

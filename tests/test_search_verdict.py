@@ -5,11 +5,19 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from tools import search_study
 
-from fairfrontier.search._counts import count
-from fairfrontier.search._requirement import SearchRequirement, likeliest
-from fairfrontier.search._result import search_verdict
+from fairfrontier.search._candidates import SearchRequirement, likeliest
+from fairfrontier.search._evidence import search_verdict
 from fairfrontier.search._training import Checkpoint, sufficiency
-from fairfrontier.search._verdict import BaselineComparison, compare, examine, largest_pair, primary, sequence, verdicts
+from fairfrontier.search._verdict import (
+    BaselineComparison,
+    compare,
+    count,
+    examine,
+    largest_pair,
+    primary,
+    sequence,
+    verdicts,
+)
 
 
 def rows(n=3000, k=4, groups=2, seed=0):

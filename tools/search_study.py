@@ -24,9 +24,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.search._counts import Counts, count
 from fairfrontier.search._plan import PARTS, split_rows
-from fairfrontier.search._verdict import ALTERNATIVE, compare, examine
+from fairfrontier.search._verdict import ALTERNATIVE, Counts, compare, count, examine
 
 MARGIN, CONFIDENCE = 0.005, 0.95
 LABEL = np.array([False, False, True, True])

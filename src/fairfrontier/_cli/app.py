@@ -322,7 +322,7 @@ def search(
     )
     from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
-    from fairfrontier.search._verify import PDF
+    from fairfrontier.search._summary import PDF
 
     check_output(out, ("summary.json",), force=force)
     check_inputs(out, (*SEARCH_OUTPUTS, PDF, "steps"), file)

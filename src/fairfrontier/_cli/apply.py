@@ -24,8 +24,7 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report._intervals import proportion_test
 from fairfrontier.report._prepare import as_text, in_bands, label_text
 from fairfrontier.search import SearchModel
-from fairfrontier.search._news import News
-from fairfrontier.search._table import read_columns
+from fairfrontier.search._table import News, read_columns
 
 # Rates that differ by this much, and not by chance, have moved.
 _MOVED, _LEVEL = 0.05, 0.01

@@ -36,9 +36,9 @@ from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_labels, as_text, in_bands
 from fairfrontier.search import FairSearch, summarise_search, verify_search
+from fairfrontier.search._summary import FILES, PDF, sealed
 from fairfrontier.search._table import Columns, read_columns
 from fairfrontier.search._training import LEAST_STEPS
-from fairfrontier.search._verify import FILES, PDF, sealed
 
 SEARCH_OUTPUTS = (*FILES, "summary.json")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)

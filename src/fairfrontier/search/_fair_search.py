@@ -20,15 +20,12 @@ from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
-from fairfrontier.search._conclusion import Conclusion, stability
-from fairfrontier.search._news import seen_in
-from fairfrontier.search._plan import CROSS_FIT_BELOW, write_plan
-from fairfrontier.search._problem import prepare
-from fairfrontier.search._requirement import SearchRequirement
-from fairfrontier.search._result import Candidate
-from fairfrontier.search._run import Progress, conclude_runs, model_of, train_runs
+from fairfrontier.search._candidates import Conclusion, SearchRequirement, conclude_runs, model_of, stability
+from fairfrontier.search._evidence import Candidate
+from fairfrontier.search._plan import CROSS_FIT_BELOW, prepare, write_plan
 from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
-from fairfrontier.search._training import LEAST_STEPS, sufficiency
+from fairfrontier.search._table import seen_in
+from fairfrontier.search._training import LEAST_STEPS, Progress, sufficiency, train_runs
 
 # Fewer rows are trained on with one thread.
 _ROWS_FOR_THREADS = 20_000
@@ -257,7 +254,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
             name: joint_auc(rows, validate.attributes({name: values[: len(rows)]}, len(rows))[0], random_state=seed)
             for name, values in training.sensitive.items()
         }
-        self.model_ = model_of(runs, found, self.chosen_.name, self.classes_, float(self.threshold))
+        self.model_ = model_of(runs, found, self.chosen_.name)
         self.model_._seen = seen_in(used)
 
     def _keep(self, found: Conclusion) -> None:
@@ -301,15 +298,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 
 
 def checked_settings(params: dict[str, Any], n_rows: int) -> dict[str, Any]:
-    """Return what the plan says about a search.
-
-    Parameters
-    ----------
-    params : dict
-        The parameters of `FairSearch`.
-    n_rows : int
-        Rows of the table.
-    """
+    """Return what the plan says about a search."""
     if named_measure(params["fairness"]).comparison not in ("difference", "ratio"):
         raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {params['fairness']!r}")
     validate.one_of(params["sensitive_mode"], ("separate", "intersectional"), parameter="sensitive_mode")

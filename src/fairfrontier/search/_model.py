@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import ModelFamily
-from fairfrontier.search._news import News, news_of
-from fairfrontier.search._table import Columns, TableEncoding, as_kind, read_columns
+from fairfrontier.search._table import Columns, News, TableEncoding, as_kind, news_of, read_columns
 
 
 class SearchModel(ClassifierMixin, BaseEstimator):
@@ -216,17 +215,7 @@ def of_partner(matrix: FloatArray) -> NDArray[np.bool_]:
 
 
 def importance_of(model: SearchModel, matrix: FloatArray, *, random_state: int) -> dict[str, float]:
-    """Return the share of decisions that change when one column of the table is shuffled, for each column.
-
-    Parameters
-    ----------
-    model : SearchModel
-        The model.
-    matrix : ndarray of shape (n, q)
-        Encoded rows.
-    random_state : int
-        Seed of the shuffling.
-    """
+    """Return the share of decisions that change when one column of the table is shuffled, for each column."""
     rng = np.random.default_rng(random_state)
     before = model._combined(model.base_scores(matrix)) > model.threshold
     found = {}

@@ -1,20 +1,23 @@
-"""The plan: which rows serve for what, and what will be tested; written and hashed before anything is looked at."""
+"""What a search is given, checked; which rows serve for what; and the plan, hashed before anything is looked at."""
 
 import datetime
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairfrontier import _validation as validate
+from fairfrontier._columns import column, numeric
 from fairfrontier._validation import Attribute, IntArray
+from fairfrontier._version import __version__
 from fairfrontier._writing import write_atomically
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.search._table import Columns
+from fairfrontier.search._table import Columns, read_columns
 
 PARTS = ("train", "stack", "calibrate", "report")
 # Shares of the rows. The tests on the report rows are what few rows hurt most; models learn from fewer.
@@ -34,30 +37,15 @@ _OWN_STREAM = 2_718_281
 
 @dataclass(frozen=True)
 class Plan:
-    """What a search will do.
+    """What a search will do."""
 
-    Attributes
-    ----------
-    data : str
-        Hash of the rows.
-    rows : dict of str to int
-        The number of rows of each part; if the search is cross-fitted, nearly all rows are in several parts.
-    columns : list of str
-        All columns of the table.
-    groups : dict of str to dict of str to int
-        The rows of each group of each attribute.
-    settings : dict
-        Measure, requirement, margin, confidence, seed, budget.
-    version : str
-        Of this package.
-    """
-
-    data: str
+    data: str  # hash of the rows
+    # the number of rows of each part; if the search is cross-fitted, nearly all rows are in several parts
     rows: dict[str, int]
-    columns: list[str]
-    groups: dict[str, dict[str, int]]
-    settings: dict[str, Any]
-    version: str
+    columns: list[str]  # all columns of the table
+    groups: dict[str, dict[str, int]]  # the rows of each group of each attribute
+    settings: dict[str, Any]  # measure, requirement, margin, confidence, seed, budget
+    version: str  # of this package
 
     @property
     def hash(self) -> str:
@@ -161,3 +149,96 @@ def split_rows(
     train, stack, calibrate, report = range(len(PARTS))
     roles = np.array([[train, stack, report, report, calibrate], [report, report, train, stack, calibrate]])
     return np.asarray(roles[:, parts], dtype=np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class SearchProblem:
+    """The checked input of a search."""
+
+    columns: Columns  # the typed columns of the table
+    y: NDArray[np.bool_]  # (n,): the label; True for the second of `classes`
+    classes: tuple[Any, Any]  # the two labels
+    attributes: tuple[Attribute, ...]  # the sensitive attributes
+    sensitive: dict[str, NDArray[Any]]  # their groups as text
+    baseline: NDArray[np.bool_] | None  # (n,): the decisions of the model in use
+    # (v, n): the part of each row, an index of `PARTS`, for each of v models: two if the search is cross-fitted
+    splits: IntArray
+    parts: IntArray  # (n,): the split that is looked at
+    plan: Plan = field(repr=False)  # what will be done
+
+    def views(self) -> list["SearchProblem"]:
+        """Return the problem of each model."""
+        return [replace(self, parts=parts) for parts in self.splits]
+
+    def rows(self, part: str) -> IntArray:
+        """Return the rows of a part."""
+        return np.flatnonzero(self.parts == PARTS.index(part))
+
+    def groups_of(self, rows: IntArray) -> dict[str, NDArray[Any]]:
+        """Return the groups of some rows."""
+        return {name: values[rows] for name, values in self.sensitive.items()}
+
+
+def prepare(
+    X: Any, y: Any, sensitive_features: Any, baseline: Any, settings: dict[str, Any], *, threshold: float
+) -> SearchProblem:
+    """Check the input of a search, split its rows, and write down the plan."""
+    if sensitive_features is None:
+        raise InvalidInputError(
+            "sensitive_features must be given, one value per row: fit(X, y, sensitive_features=data['sex'])"
+        )
+    validate.same_order(X=X, y=y, sensitive_features=sensitive_features, baseline=baseline)
+    columns = read_columns(X)
+    n_rows = len(next(iter(columns.values())))
+    for name, values in columns.items():
+        validate.same_length(n_rows, "X", **{f"X[{name!r}]": len(values)})
+    label, classes = validate.labels(y)
+    validate.same_length(n_rows, "X", y=len(label))
+    attributes = validate.attributes(sensitive_features, n_rows)
+    for attribute in attributes:
+        validate.check_groups(attribute.values, attribute.name)
+    sensitive = {
+        attribute.name: np.array([str(value) for value in attribute.values], dtype=object)[attribute.codes]
+        for attribute in attributes
+    }
+    decided = None if baseline is None else baseline_decisions(baseline, classes, threshold)
+    if decided is not None:
+        validate.same_length(n_rows, "X", baseline=len(decided))
+    splits = split_rows(label, attributes, int(settings["seed"]), cross_fit=settings["cross_fit"])
+    others = {"y": label, **sensitive} | ({} if decided is None else {"baseline": decided})
+    plan = Plan(
+        data=hash_rows(columns, {f"({name})": values for name, values in others.items()}),
+        rows={part: int((splits == i).any(axis=0).sum()) for i, part in enumerate(PARTS)},
+        columns=list(columns),
+        groups={
+            name: {str(group): int((values == group).sum()) for group in sorted(set(values.tolist()))}
+            for name, values in sensitive.items()
+        },
+        settings=settings,
+        version=__version__,
+    )
+    return SearchProblem(columns, label, classes, attributes, sensitive, decided, splits, splits[0], plan)
+
+
+def baseline_decisions(baseline: Any, classes: tuple[Any, Any], threshold: float) -> NDArray[np.bool_]:
+    """Return the decisions of a baseline that is given as scores in [0, 1], or as decisions in the words of the label.
+
+    Examples
+    --------
+    >>> baseline_decisions([0.2, 0.7], (0, 1), 0.5), baseline_decisions(["yes", "no"], ("no", "yes"), 0.5)
+    (array([False,  True]), array([ True, False]))
+    """
+    values = column(baseline, parameter="baseline")
+    if values.dtype.kind in "OUSb" and {str(value) for value in values.tolist()} <= {str(one) for one in classes}:
+        return np.array([str(value) == str(classes[1]) for value in values.tolist()], dtype=bool)
+    numbers = numeric(values, parameter="baseline").astype(np.float64)
+    # 0 and 1 are decisions and scores alike; other numbers that are the label's words are decisions.
+    if not isinstance(classes[0], str) and set(classes) != {0, 1} and set(numbers.tolist()) <= set(classes):
+        return np.asarray(numbers == classes[1])
+    validate.finite(numbers, parameter="baseline")
+    if len(numbers) and (numbers.min() < 0.0 or numbers.max() > 1.0):
+        raise InvalidInputError(
+            f"baseline must be scores in [0, 1], or decisions in the words of the label; got {numbers.min():g} to "
+            f"{numbers.max():g}: rescale it, or give decisions"
+        )
+    return numbers > threshold

@@ -35,32 +35,18 @@ _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|
 
 @dataclass(frozen=True)
 class ColumnReport:
-    """What is known about one column.
+    """What is known about one column."""
 
-    Attributes
-    ----------
-    name, kind : str
-        The column, and what it holds: numbers, categories or dates.
-    used : bool
-        Whether it is a feature.
-    reason : str
-        Why it is none, or what there is to know about it.
-    n_missing, n_distinct : int
-        Rows without a value, and distinct values.
-    label_auc : float
-        How well it alone predicts the label on other rows: 0.5 not at all, 1 perfectly.
-    group_auc : float
-        How well it alone predicts the sensitive attributes: the largest over groups.
-    """
-
+    # name, kind: the column, and what it holds: numbers, categories or dates
     name: str
     kind: str
-    used: bool
-    reason: str
+    used: bool  # whether it is a feature
+    reason: str  # why it is none, or what there is to know about it
+    # n_missing, n_distinct: rows without a value, and distinct values
     n_missing: int
     n_distinct: int
-    label_auc: float
-    group_auc: float
+    label_auc: float  # how well it alone predicts the label on other rows: 0.5 not at all, 1 perfectly
+    group_auc: float  # how well it alone predicts the sensitive attributes: the largest over groups
 
 
 def screen(
@@ -75,20 +61,7 @@ def screen(
 ) -> tuple[ColumnReport, ...]:
     """Return a report on each column; refuse one that is the label in other words.
 
-    Parameters
-    ----------
-    columns : dict of str to ndarray
-        The typed columns.
-    y : ndarray of shape (n,), bool
-        The label.
-    attributes : sequence of Attribute
-        The sensitive attributes; a column of the same name is no feature unless `use_sensitive`.
-    train : ndarray of int
-        Rows that may be looked at together with their labels and groups.
-    drop, keep : collection of str
-        Columns that are no features, and columns that are whatever they look like.
-    use_sensitive : bool
-        Whether the attributes' own columns may be features.
+    Only the rows `train` are looked at together with their labels and groups.
     """
     for option, names in (("drop", drop), ("keep", keep)):
         unknown = [name for name in names if name not in columns]
@@ -193,17 +166,7 @@ def _unread(values: NDArray[Any], some: IntArray) -> str:
 
 
 def joint_auc(matrix: FloatArray, attribute: Attribute, *, random_state: int) -> float:
-    """Return how well all features together predict an attribute on other rows: the mean AUC of its groups.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, q)
-        Encoded features.
-    attribute : Attribute
-        The groups of the same rows.
-    random_state : int
-        Seed of the folds.
-    """
+    """Return how well all features together predict an attribute on other rows: the mean AUC of its groups."""
     if np.bincount(attribute.codes, minlength=len(attribute.values)).min() < 3:
         return float("nan")
     model: Any = HistGradientBoostingClassifier(

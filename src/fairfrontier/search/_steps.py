@@ -38,24 +38,12 @@ _SECONDS_PER_STEP = 0.3
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
+    """One step."""
 
-    Attributes
-    ----------
-    name : str
-        Its name, such as ``boosting-03``.
-    kind : str
-        What it trains.
-    number : int
-        Its number among the steps of its kind.
-    seed : int
-        Of its random numbers.
-    """
-
-    name: str
-    kind: str
-    number: int
-    seed: int
+    name: str  # its name, such as ``boosting-03``
+    kind: str  # what it trains
+    number: int  # its number among the steps of its kind
+    seed: int  # of its random numbers
 
     def seconds(self, n_rows: int, n_columns: int) -> float:
         """Return about how long it takes with so many rows and encoded columns."""
@@ -64,28 +52,15 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """What the steps learn from.
+    """What the steps learn from."""
 
-    Attributes
-    ----------
-    matrix : ndarray of shape (n, q)
-        Encoded features.
-    y : ndarray of shape (n,), bool
-        The label.
-    sensitive : dict of str to ndarray
-        The attributes.
-    fairness, sensitive_mode : str
-        The measure.
-    n_jobs : int or None
-        Threads of tree families; the result does not depend on them.
-    """
-
-    matrix: FloatArray
-    y: NDArray[np.bool_]
-    sensitive: dict[str, NDArray[Any]]
+    matrix: FloatArray  # (n, q): encoded features
+    y: NDArray[np.bool_]  # (n,): the label
+    sensitive: dict[str, NDArray[Any]]  # the attributes
+    # fairness, sensitive_mode: the measure
     fairness: str
     sensitive_mode: str
-    n_jobs: int | None
+    n_jobs: int | None  # threads of tree families; the result does not depend on them
 
     def capped(self, kind: str, seed: int) -> "Training":
         """Return the rows for a kind of model: all, or as many as it can use."""
@@ -221,21 +196,11 @@ def estimate(steps: Sequence[Step], n_rows: int, n_columns: int) -> float:
 
 @dataclass(frozen=True, eq=False)
 class StepResult:
-    """A finished step.
+    """A finished step."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        Its models.
-    scores : ndarray of shape (n, k), float32
-        Their scores of the rows that are not training rows.
-    seconds : float
-        How long it took.
-    """
-
-    names: tuple[str, ...]
-    scores: NDArray[np.float32]
-    seconds: float
+    names: tuple[str, ...]  # its models
+    scores: NDArray[np.float32]  # (n, k): their scores of the rows that are not training rows
+    seconds: float  # how long it took
 
 
 class StepStore:

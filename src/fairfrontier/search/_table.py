@@ -1,10 +1,10 @@
-"""From a table of any kind to typed columns, and the encoding of these, saved with the model, to finite numbers.
+"""From a table of any kind to typed columns, and from these to finite numbers; and what is new in another table.
 
-Columns are numbers, categories and dates, with what is missing.
-"""
+Columns are numbers, categories and dates, with what is missing."""
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+import zlib
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -49,17 +49,6 @@ def read_columns(
     X: Any, *, parameter: str = "X", text: Collection[str] = (), categories: Collection[str] = ()
 ) -> Columns:
     """Return the columns of a table by name: float64, datetime64[s], or objects that are text or None.
-
-    Parameters
-    ----------
-    X : dataframe, dict of columns, or array-like of shape (n, p)
-        The table; the columns of an array are called x0, x1, ….
-    parameter : str
-        What errors call the table.
-    text : collection of str
-        Columns that stay text even if all of it looks like dates.
-    categories : collection of str
-        Columns whose text is never read as numbers or dates: what a value means does not depend on other rows.
 
     Examples
     --------
@@ -257,25 +246,14 @@ def _texts(values: NDArray[Any], levels: Sequence[str]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class ColumnCode:
-    """How one column becomes numbers.
+    """How one column becomes numbers."""
 
-    Attributes
-    ----------
-    name, kind : str
-        The column, and what it holds.
-    levels : list of str
-        The categories that have an indicator each; all others together are the absence of all of them.
-    typical : float
-        What stands for a missing number or date: the median.
-    has_missing : bool
-        Whether an indicator says that the value is missing.
-    """
-
+    # name, kind: the column, and what it holds
     name: str
     kind: str
-    levels: list[str]
-    typical: float
-    has_missing: bool
+    levels: list[str]  # the categories that have an indicator each; all others together are the absence of all of them
+    typical: float  # what stands for a missing number or date: the median
+    has_missing: bool  # whether an indicator says that the value is missing
 
     @property
     def width(self) -> int:
@@ -357,3 +335,74 @@ class TableEncoding(TransformerMixin, BaseEstimator):
         for code, block in zip(self.codes_, self.blocks.values(), strict=True):
             code.encode(X[code.name], matrix[:, block], first_row)
         return matrix
+
+
+# Categories of a column that are remembered; with more than this, new ones are nothing new.
+_MOST_SEEN = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class News:
+    """What is new in some rows; that of two parts can be added."""
+
+    # for each column with categories that the search never saw, the rows that have one, and an example
+    categories: dict[str, tuple[int, str]]
+    blanks: dict[str, int]  # for each column in which the search had a value in every row, the rows without one
+
+    def __add__(self, other: "News") -> "News":
+        """Return what is new in both parts together."""
+        categories = dict(other.categories)
+        for name, (rows, example) in self.categories.items():
+            categories[name] = rows + other.categories.get(name, (0, ""))[0], example
+        names = dict.fromkeys((*self.blanks, *other.blanks))
+        return News(categories, {name: self.blanks.get(name, 0) + other.blanks.get(name, 0) for name in names})
+
+    def words(self) -> Iterator[str]:
+        """Yield one line for each column that has something new."""
+        for name, (rows, example) in self.categories.items():
+            yield f"{name}: a category that the search never saw in {_rows(rows)}, such as {example[:40]!r}"
+        for name, rows in self.blanks.items():
+            yield f"{name}: no value in {_rows(rows)}; in the search every row had one"
+
+
+def seen_in(columns: Columns) -> dict[str, dict[str, Any]]:
+    """Return what a table has, for a model file: per column hashes of its categories, and whether values are missing.
+
+    Hashes, because rare categories may be as telling as names; None where there are too many.
+    """
+    seen: dict[str, dict[str, Any]] = {}
+    for name, values in columns.items():
+        missing = missing_in(values)
+        levels: set[str] = set(values[~missing].tolist()) if kind_of(values) == CATEGORY else set()
+        hashes = "".join(sorted(map(_hash, levels))) if len(levels) <= _MOST_SEEN else None
+        seen[name] = {"hashes": hashes, "missing": bool(missing.any())}
+    return seen
+
+
+def news_of(columns: Columns, kinds: dict[str, str], seen: dict[str, dict[str, Any]]) -> News:
+    """Return what is new in a table."""
+    categories: dict[str, tuple[int, str]] = {}
+    blanks: dict[str, int] = {}
+    for name, values in columns.items():
+        if name not in seen:
+            continue
+        missing = missing_in(values)
+        if missing.any() and not seen[name]["missing"]:
+            blanks[name] = int(missing.sum())
+        hashes = seen[name]["hashes"]
+        if kinds[name] != CATEGORY or hashes is None or missing.all():
+            continue
+        known = {hashes[start : start + 8] for start in range(0, len(hashes), 8)}
+        found, counts = np.unique(values[~missing].astype(str), return_counts=True)
+        new = [i for i, level in enumerate(found.tolist()) if _hash(level) not in known]
+        if new:
+            categories[name] = int(counts[new].sum()), str(found[new[int(np.argmax(counts[new]))]])
+    return News(categories, blanks)
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count:,} rows"
+
+
+def _hash(level: str) -> str:
+    return f"{zlib.crc32(level.encode('utf8', 'surrogatepass')):08x}"

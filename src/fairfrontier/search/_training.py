@@ -6,6 +6,7 @@ Was the search sufficient? That is told by how the frontier grew, and by what mo
 import time as clock
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,9 @@ from numpy.typing import NDArray
 
 from fairfrontier._validation import FloatArray
 from fairfrontier.optimize import FairStacksClassifier
-from fairfrontier.search._plan import PARTS
-from fairfrontier.search._problem import SearchProblem
-from fairfrontier.search._stacking import EvaluationRows, cross_validated_fauc, fit_stack
-from fairfrontier.search._steps import Step, StepResult, StepStore, Training, column_names, estimate, train
+from fairfrontier.quantify import StepWeight, fauc
+from fairfrontier.search._plan import PARTS, SearchProblem
+from fairfrontier.search._steps import Step, StepResult, StepStore, Training, column_names, estimate, schedule, train
 from fairfrontier.search._table import TableEncoding
 
 # A search takes no fewer steps: the stack needs accurate models and models of the attribute.
@@ -32,70 +32,63 @@ _CHECK_EVERY = 4
 ENOUGH = 0.0005
 # Gains are taken to shrink by a factor of at most this from one checkpoint to the next.
 _SLOWEST = 0.9
+# The curve of a search is judged over fairness from 0.8 on; its path has so many stacks.
+_WEIGHT, _N_STACKS = StepWeight(0.8), 25
+
+# Is told what is done, and which share of all is.
+Progress = Callable[[str, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationRows:
+    """Rows of one part: base scores (n, k), labels and groups."""
+
+    scores: FloatArray
+    y: NDArray[np.bool_]
+    sensitive: dict[str, NDArray[Any]]
+
+
+def fit_stack(rows: EvaluationRows, names: Sequence[str], settings: dict[str, Any]) -> FairStacksClassifier:
+    """Fit the path of fair stacks to the stacking rows."""
+    model = FairStacksClassifier("precomputed", n_points=_N_STACKS, weight=_WEIGHT, **settings)
+    predictions = dict(zip(names, rows.scores.T, strict=True))
+    return model.fit(predictions, rows.y, sensitive_features=rows.sensitive)
+
+
+def cross_validated_fauc(stack: FairStacksClassifier) -> float:
+    """Return the FAUC (fairness from 0.8 on) of a path, cross-validated in the rows that it was fitted to."""
+    return float(fauc(stack.points_.frontier(), _WEIGHT))
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Encoded rows.
+    """Encoded rows."""
 
-    Attributes
-    ----------
-    encoding : TableEncoding
-        Learned from the training rows.
-    training : Training
-        What the steps learn from.
-    others : ndarray of shape (m, q)
-        The encoded rows of all other parts, in the order of the table.
-    """
-
-    encoding: TableEncoding
-    training: Training
-    others: FloatArray
+    encoding: TableEncoding  # learned from the training rows
+    training: Training  # what the steps learn from
+    others: FloatArray  # (m, q): the encoded rows of all other parts, in the order of the table
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The frontier after some steps.
+    """The frontier after some steps."""
 
-    Attributes
-    ----------
-    steps, models : int
-        Steps done and base models trained.
-    fauc : float
-        Area under the cross-validated frontier of fair stacks, over fairness from 0.8 to 1.
-    """
-
+    # steps, models: steps done and base models trained
     steps: int
     models: int
-    fauc: float
+    fauc: float  # area under the cross-validated frontier of fair stacks, over fairness from 0.8 to 1
 
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """The steps that were taken.
+    """The steps that were taken."""
 
-    Attributes
-    ----------
-    done : tuple of Step
-        The steps.
-    names : tuple of str
-        All base models.
-    parts : dict of str to EvaluationRows
-        Their scores on the rows of each part but the training rows.
-    stack : FairStacksClassifier
-        The path of fair stacks of all of them.
-    checkpoints : tuple of Checkpoint
-        How the frontier grew.
-    stopped : str
-        Why no further step was taken.
-    """
-
-    done: tuple[Step, ...]
-    names: tuple[str, ...]
-    parts: dict[str, EvaluationRows]
-    stack: FairStacksClassifier
-    checkpoints: tuple[Checkpoint, ...]
-    stopped: str
+    done: tuple[Step, ...]  # the steps
+    names: tuple[str, ...]  # all base models
+    parts: dict[str, EvaluationRows]  # their scores on the rows of each part but the training rows
+    stack: FairStacksClassifier  # the path of fair stacks of all of them
+    checkpoints: tuple[Checkpoint, ...]  # how the frontier grew
+    stopped: str  # why no further step was taken
 
 
 def encode(
@@ -129,27 +122,7 @@ def take_steps(
     may_stop: bool = True,
     times: int = 1,
 ) -> Trained:
-    """Take the steps one after the other; those in the store are not taken again.
-
-    Parameters
-    ----------
-    steps : sequence of Step
-        What to train, in order.
-    problem, features : SearchProblem, Features
-        The rows.
-    store : StepStore
-        Where finished steps are.
-    stacking : dict
-        Settings of the stacks.
-    budget : float, optional
-        Seconds for all steps; None: no limit.
-    say : callable
-        Is told what is done, and which share is.
-    may_stop : bool
-        Whether the frontier is looked at on the way, and the steps end when more of them cannot help.
-    times : int
-        How often such steps are taken in all, for the estimate of time.
-    """
+    """Take the steps one after the other; those in the store are not taken again."""
     done: list[Step] = []
     checkpoints: list[Checkpoint] = []
     stopped, shape = "all steps done", features.training.matrix.shape
@@ -224,24 +197,12 @@ def _gathered(done: Sequence[Step], store: StepStore) -> tuple[tuple[str, ...], 
 
 @dataclass(frozen=True)
 class Sufficiency:
-    """What more search could gain.
+    """What more search could gain."""
 
-    Attributes
-    ----------
-    last_gain : float
-        What the last checkpoint gained: mean accuracy over the levels of fairness.
-    expected : float
-        What all further search would gain if gains kept shrinking as they did.
-    bound : float
-        The same if they shrank as slowly as seems possible, from the larger of the last two gains.
-    enough : bool
-        Whether the rule to stop holds: two checkpoints in a row gained less than `ENOUGH`.
-    """
-
-    last_gain: float
-    expected: float
-    bound: float
-    enough: bool
+    last_gain: float  # what the last checkpoint gained: mean accuracy over the levels of fairness
+    expected: float  # what all further search would gain if gains kept shrinking as they did
+    bound: float  # the same if they shrank as slowly as seems possible, from the larger of the last two gains
+    enough: bool  # whether the rule to stop holds: two checkpoints in a row gained less than `ENOUGH`
 
 
 def sufficiency(checkpoints: Sequence[Checkpoint]) -> Sufficiency | None:
@@ -265,3 +226,66 @@ def sufficiency(checkpoints: Sequence[Checkpoint]) -> Sufficiency | None:
     return Sufficiency(
         last, last * factor / (1.0 - factor), slow * _SLOWEST / (1.0 - _SLOWEST), bool((gains[-2:] < ENOUGH).all())
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The training of one model: its rows, features, steps, and where they are kept."""
+
+    problem: SearchProblem
+    features: Features
+    trained: Trained
+    store: StepStore
+
+
+def train_runs(
+    problem: SearchProblem,
+    used: dict[str, NDArray[Any]],
+    stacking: dict[str, Any],
+    *,
+    n_steps: int,
+    seconds: float | None,
+    n_jobs: int | None,
+    folder: Path | None,
+    say: Progress,
+) -> list[Run]:
+    """Train the models of a search: one, or two that learn from different halves of the rows."""
+    views, begun = problem.views(), clock.monotonic()
+    steps: Sequence[Any] = schedule(n_steps, int(stacking["random_state"]))
+    runs: list[Run] = []
+    for i, view in enumerate(views):
+        features = encode(
+            view, used, fairness=stacking["fairness"], sensitive_mode=stacking["sensitive_mode"], n_jobs=n_jobs
+        )
+        kept = None if folder is None else folder / "steps" / ("" if i == 0 else "second")
+        store = StepStore(kept, problem.plan.hash)
+        # The second takes the steps of the first, whatever its own frontier says: candidates must have counterparts.
+        budget = None
+        if seconds is not None and i == 0:
+            budget = (TRAINING_SHARE * seconds - (clock.monotonic() - begun)) / len(views)
+        trained = take_steps(
+            steps,
+            view,
+            features,
+            store,
+            stacking,
+            budget=budget,
+            may_stop=i == 0,
+            say=_naming(say, i, len(views)),
+            times=len(views) - i,
+        )
+        steps = trained.done
+        runs.append(Run(view, features, trained, store))
+    return runs
+
+
+def _naming(say: Progress, number: int, of: int) -> Progress:
+    """Return a progress display that says which of the models is meant."""
+
+    def named(what: str, share: float) -> None:
+        about_all = what.startswith("up to ")
+        if about_all and number > 0:
+            return
+        say(what if of == 1 or about_all else f"{what} (model {number + 1} of {of})", (number + share) / of)
+
+    return named

@@ -20,14 +20,15 @@ and rows that both decide positively.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.search._counts import Counts
+from fairfrontier.metrics._contrasts import RowSets, build_contrasts
 
 ALTERNATIVE, NOT, UNDECIDED, NONE = "alternative", "not", "cannot tell", "none"
 # The probability with which an alternative is to be recognised, where a number of rows is named.
@@ -35,32 +36,101 @@ _POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
-class BaselineComparison:
-    """Differences to the baseline, one per candidate, with standard errors.
+class Counts:
+    """Decisions of a baseline and of k candidates on some rows, counted in c cells of label and groups."""
 
-    Attributes
-    ----------
-    accuracy, accuracy_error : ndarray of shape (k,)
-        Accuracy minus the baseline's.
-    gains, gain_errors : ndarray of shape (g, k)
-        The baseline's largest gap minus the candidate's gap, for each pair of row sets in each direction. The candidate
-        is less disparate if all of them are positive. Where the measure compares quotients, gaps are of logarithms.
-    gain_skews, half_rows : ndarray of shape (g, k)
-        Skewness of the gains, and what half a row of the smallest row set is worth in them.
-    changed : ndarray of shape (k,)
-        Rows that are decided otherwise.
-    n_rows : int
-        Rows that were compared.
+    sets: RowSets  # the s row sets that the measure compares
+    membership: NDArray[np.bool_]  # (s, c): the cells of each row set
+    label: NDArray[np.bool_]  # (c,): the cells of the positive label
+    # rows, base (c,): rows, and those that the baseline decides positively
+    rows: FloatArray
+    base: FloatArray
+    # chosen, both (c, k): rows that each candidate decides positively, and those that the baseline does, too
+    chosen: FloatArray
+    both: FloatArray
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.rows.sum())
+
+    def of(self, candidates: Any) -> "Counts":
+        """Return the counts of some of the candidates."""
+        chosen, both = self.chosen[:, candidates], self.both[:, candidates]
+        return Counts(self.sets, self.membership, self.label, self.rows, self.base, chosen, both)
+
+    def rates(self) -> FloatArray:
+        """Return the rate of positive decisions of each candidate in each row set, shape (k, s)."""
+        return np.asarray((self.membership @ self.chosen / self.sizes()[:, None]).T)
+
+    def base_rates(self) -> FloatArray:
+        """Return the baseline's rates, shape (s,)."""
+        return np.asarray(self.membership @ self.base / self.sizes())
+
+    def accuracy(self) -> FloatArray:
+        """Return the accuracy of each candidate, shape (k,)."""
+        right = np.where(self.label[:, None], self.chosen, self.rows[:, None] - self.chosen)
+        return np.asarray(right.sum(axis=0) / self.rows.sum())
+
+    def base_accuracy(self) -> float:
+        """Return the accuracy of the baseline."""
+        return float(np.where(self.label, self.base, self.rows - self.base).sum() / self.rows.sum())
+
+    def sizes(self) -> FloatArray:
+        """Return the rows of each row set, shape (s,)."""
+        return np.asarray(self.membership @ self.rows, dtype=np.float64)
+
+
+def count(
+    y: NDArray[np.bool_],
+    sensitive: dict[str, NDArray[Any]],
+    baseline: NDArray[np.bool_],
+    decisions: NDArray[np.bool_],
+    *,
+    fairness: str,
+    sensitive_mode: str = "separate",
+) -> Counts:
+    """Count decisions (n,) of a baseline and (n, k) of candidates in the cells of a measure.
+
+    Examples
+    --------
+    >>> y, sex = np.array([True, False, True, False]), np.array(["f", "f", "m", "m"])
+    >>> counts = count(y, {"sex": sex}, y, np.stack([y, ~y], axis=1), fairness="demographic_parity")
+    >>> counts.accuracy(), counts.rates().tolist()
+    (array([1., 0.]), [[0.5, 0.5], [0.5, 0.5]])
     """
+    rows = Rows(y, decisions, sensitive, tuple(map(str, range(decisions.shape[1]))), np.arange(len(y)))
+    cells = rows.cells(labelled=True)
+    contrasts = build_contrasts(fairness, cells.keys, cells.attributes, sensitive_mode=sensitive_mode)
+    n_cells = len(cells.keys)
+    one_hot = cells.codes == np.arange(n_cells)[:, None]
+    return Counts(
+        contrasts.sets,
+        contrasts.membership,
+        contrasts.label,
+        one_hot.sum(axis=1).astype(np.float64),
+        (one_hot & baseline).sum(axis=1).astype(np.float64),
+        one_hot.astype(np.float64) @ decisions,
+        (one_hot & baseline).astype(np.float64) @ decisions,
+    )
 
+
+@dataclass(frozen=True, eq=False)
+class BaselineComparison:
+    """Differences to the baseline, one per candidate, with standard errors."""
+
+    # accuracy, accuracy_error (k,): accuracy minus the baseline's
     accuracy: FloatArray
     accuracy_error: FloatArray
+    # gains, gain_errors (g, k): the baseline's largest gap minus the candidate's gap, for each pair of row sets in
+    # each direction. The candidate is less disparate if all of them are positive. Where the measure compares quotients,
+    # gaps are of logarithms.
     gains: FloatArray
     gain_errors: FloatArray
+    # gain_skews, half_rows (g, k): skewness of the gains, and what half a row of the smallest row set is worth in them
     gain_skews: FloatArray
     half_rows: FloatArray
-    changed: FloatArray
-    n_rows: int
+    changed: FloatArray  # (k,): rows that are decided otherwise
+    n_rows: int  # rows that were compared
 
     @property
     def gain(self) -> FloatArray:
@@ -136,15 +206,7 @@ def largest_pair(counts: Counts) -> tuple[int, int]:
 
 
 def compare(counts: Counts, pair: tuple[int, int]) -> BaselineComparison:
-    """Compare each candidate with the baseline.
-
-    Parameters
-    ----------
-    counts : Counts
-        The decisions.
-    pair : (int, int)
-        The baseline's largest gap, as other rows show it: `largest_pair`.
-    """
+    """Compare each candidate with the baseline."""
     n = counts.rows.sum()
     change = counts.base[:, None] + counts.chosen - 2.0 * counts.both
     sign = np.where(counts.label, 1.0, -1.0)
@@ -199,19 +261,7 @@ def _linked(rates: FloatArray, sets: RowSets, size: FloatArray) -> tuple[FloatAr
 
 
 def sequence(comparison: BaselineComparison, margin: float, level: float, n_rows: int, first: int | None) -> IntArray:
-    """Return the order in which candidates are tested, from rows that the tests do not use.
-
-    Parameters
-    ----------
-    comparison : BaselineComparison
-        On other rows.
-    margin, level : float
-        Of the tests.
-    n_rows : int
-        Rows that the tests will have.
-    first : int, optional
-        The candidate that the search is about; it comes first unless it is more likely to fail than to pass.
-    """
+    """Return the order in which candidates are tested, from rows that the tests do not use."""
     power = comparison.power(margin, level, n_rows)
     order = np.argsort(-power, kind="stable")
     if first is not None and power[first] >= 0.5:
@@ -252,43 +302,19 @@ def overall_verdict(each: list[str], chosen: int, required: int | None, promised
 
 @dataclass(frozen=True, eq=False)
 class Tested:
-    """The tests of a search.
+    """The tests of a search."""
 
-    Attributes
-    ----------
-    pair : (int, int)
-        The row sets with the baseline's largest gap on the calibration rows.
-    chosen : int
-        The candidate that was chosen on the calibration rows.
-    order : ndarray of shape (k,)
-        The order of the tests.
-    comparison : BaselineComparison
-        On the report rows.
-    verdicts : list of str
-        One per candidate.
-    """
-
-    pair: tuple[int, int]
-    chosen: int
-    order: IntArray
-    comparison: BaselineComparison
-    verdicts: list[str]
+    pair: tuple[int, int]  # the row sets with the baseline's largest gap on the calibration rows
+    chosen: int  # the candidate that was chosen on the calibration rows
+    order: IntArray  # (k,): the order of the tests
+    comparison: BaselineComparison  # on the report rows
+    verdicts: list[str]  # one per candidate
 
 
 def examine(
     calibrate: Counts, report: Counts, *, margin: float, confidence: float, required: int | None = None
 ) -> Tested:
-    """Choose and order the candidates on the calibration rows, then test them on the report rows.
-
-    Parameters
-    ----------
-    calibrate, report : Counts
-        Decisions on rows that fix the choice and the order, and on rows that nothing has seen.
-    margin, confidence : float
-        Of the verdict.
-    required : int, optional
-        The choice, where a requirement has made it.
-    """
+    """Choose and order the candidates on the calibration rows, then test them on the report rows."""
     level, n_rows = 1.0 - confidence, report.n_rows
     pair = largest_pair(calibrate)
     before = compare(calibrate, pair)
