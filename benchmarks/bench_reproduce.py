@@ -5,7 +5,7 @@ from pathlib import Path
 
 from fairfrontier.benchmark._averages import cpu_seconds
 from fairfrontier.benchmark._records import RecordStore
-from fairfrontier.benchmark._runner import plan_cells
+from fairfrontier.benchmark._run import plan_cells
 
 from ._common import Row
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from scipy.stats import binom, norm
 
-from fairfrontier.report._intervals import ratio_interval, worst_ratios
+from fairfrontier.report._tables import ratio_interval, worst_ratios
 
 SIZES = ((30, 30), (30, 100), (30, 1000), (60, 60), (100, 100), (100, 1000), (250, 250))
 RATES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)

@@ -10,6 +10,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from fairfrontier.benchmark import TASKS, Cell, Listener, Record, RecordStore, Reproduction, read_collection, reproduce
 from fairfrontier.benchmark._families import (
+    TINY,
     FamilyPredictions,
     SplitData,
     family_key,
@@ -17,9 +18,7 @@ from fairfrontier.benchmark._families import (
     write_predictions,
 )
 from fairfrontier.benchmark._methods import METHODS
-from fairfrontier.benchmark._run_cell import run_cell
-from fairfrontier.benchmark._run_settings import TINY
-from fairfrontier.benchmark._runner import plan_cells, unfinished
+from fairfrontier.benchmark._run import plan_cells, run_cell, unfinished
 from fairfrontier.benchmark._tasks import DATASETS, load_problem, seed_of, split_rows
 from fairfrontier.exceptions import DataFileError, InvalidInputError
 

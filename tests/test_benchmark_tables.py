@@ -8,9 +8,19 @@ import pytest
 
 from fairfrontier.benchmark import Record, summarise_table
 from fairfrontier.benchmark._averages import cpu_seconds, paper_figures
-from fairfrontier.benchmark._figures import STYLES, draw, mean_curve, save_figures
 from fairfrontier.benchmark._methods import METHODS
-from fairfrontier.benchmark._paper_tables import comparison_markdown, latex, markdown, notes, short, table_csv
+from fairfrontier.benchmark._paper_tables import (
+    STYLES,
+    comparison_markdown,
+    draw,
+    latex,
+    markdown,
+    mean_curve,
+    notes,
+    save_figures,
+    short,
+    table_csv,
+)
 
 
 def record(method, split, fauc, *, task="default-gender", best=0.82, **changes):

@@ -23,9 +23,9 @@ from fairfrontier.benchmark import (
     run_cell,
     summarise_table,
 )
+from fairfrontier.benchmark._families import TINY
 from fairfrontier.benchmark._paper_tables import delivered_page
-from fairfrontier.benchmark._run_settings import TINY
-from fairfrontier.benchmark._user_table import prepare_table
+from fairfrontier.benchmark._tasks import prepare_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
 BLIND_METHODS = ("adversarial", "linear-post", "fpir-sink", "zoo-ours", "sink-ours", "threshold-optimizer")

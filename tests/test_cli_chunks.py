@@ -9,7 +9,7 @@ from sklearn.model_selection import PredefinedSplit
 
 from fairfrontier import FairStacksClassifier, StepWeight, tradeoff_points
 from fairfrontier.chunks import Rows, array_chunks, whole
-from fairfrontier.chunks._files import gathered
+from fairfrontier.chunks._source import gathered
 from fairfrontier.cli import main
 from fairfrontier.report import Settings
 from fairfrontier.report._stack import deal

@@ -9,7 +9,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import fairfrontier as ff
-from fairfrontier.identify._label_placement import Name, _offsets, emptiest_corner, write_names
+from fairfrontier.identify._display import Name, _offsets, emptiest_corner, write_names
 
 mpl.use("Agg")
 from matplotlib import pyplot as plt  # the backend must be chosen first

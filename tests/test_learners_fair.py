@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier
 from fairfrontier import tradeoff_points
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.learners import FAGTB, AdversarialDebiasing, MinipatchTrees, ModelFamily, Reductions, kitchen_sink
-from fairfrontier.learners._adversarial_net import Adversaries, Predictors
+from fairfrontier.learners._adversarial import Adversaries, Predictors
 
 Data = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 QUICK: dict[type, dict[str, Any]] = {

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 import fairfrontier as ff
-from fairfrontier._writing import plain_number, to_csv
+from fairfrontier._columns import plain_number
+from fairfrontier._writing import to_csv
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report import Settings, evaluate, frontier_csv, points_csv, render_html, summarise
+from fairfrontier.report import Settings, evaluate, frontier_csv, groups_csv, points_csv, render_html, summarise
 from fairfrontier.report._words import plain
 
 HOSTILE = (
@@ -183,7 +184,7 @@ def test_page_has_its_own_two_scripts_and_nothing_from_elsewhere():
 def test_page_holds_the_summary_as_data():
     summary = summary_of()
     page = Collector(render_html(summary))
-    assert json.loads(page.raw["script"][0]) == summary
+    assert json.loads(page.raw["script"][0]) == {**summary, "groups_csv": groups_csv(summary)}
 
 
 def test_hostile_names_are_text_on_the_page():

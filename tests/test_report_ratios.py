@@ -7,8 +7,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, binomtest, chi2, fisher_exact, norm
 
 from fairfrontier.report import Settings, audit, evaluate, summarise
-from fairfrontier.report._intervals import proportion_test, ratio_interval, wilson, worst_ratios
-from fairfrontier.report._tables import GROUP_COLUMNS, group_rows
+from fairfrontier.report._tables import GROUP_COLUMNS, group_rows, proportion_test, ratio_interval, wilson, worst_ratios
 from fairfrontier.report._words import plain
 
 COUNTS = [(36, 40, 16, 80), (3, 30, 9, 31), (0, 20, 5, 20), (12, 12, 7, 9), (500, 1000, 700, 1100), (1, 7, 1, 900)]

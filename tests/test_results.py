@@ -8,11 +8,10 @@ from pathlib import Path
 import pytest
 
 from fairfrontier import StepWeight, fauc, taf_curve
-from fairfrontier.benchmark._families import SplitData
+from fairfrontier.benchmark._families import FULL, SplitData
 from fairfrontier.benchmark._paper_tables import short
 from fairfrontier.benchmark._records import DONE, Record, read_collection
-from fairfrontier.benchmark._run_cell import honest_fauc, run_cell
-from fairfrontier.benchmark._run_settings import FULL
+from fairfrontier.benchmark._run import honest_fauc, run_cell
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -166,7 +166,8 @@ def test_a_raw_input_is_validated_exactly_once(name, problem):
     assert tuple(seen[door] for door in DOORS) == expected
 
 
-def test_the_walk_of_a_fit_is_short(problem):
+@pytest.mark.parametrize(("name", "most"), [("FairStacksClassifier.fit", 18), ("audit", 25)])
+def test_the_walk_is_short(name, most, problem):
     """Count the modules of ours whose functions run; what is only imported does not count."""
     modules = set()
 
@@ -175,14 +176,14 @@ def test_the_walk_of_a_fit_is_short(problem):
         if event == "call" and name.startswith("fairfrontier") and frame.f_code.co_name != "<module>":
             modules.add(name)
 
-    call, _ = CALLS["FairStacksClassifier.fit"]
+    call, _ = CALLS[name]
     call(problem)
     sys.setprofile(note)
     try:
         call(problem)
     finally:
         sys.setprofile(None)
-    assert len(modules) <= 18, sorted(modules)
+    assert len(modules) <= most, sorted(modules)
 
 
 # ------------------------------------------------------------------------------------------------------- commands

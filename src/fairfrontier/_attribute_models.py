@@ -34,34 +34,16 @@ _SPARSE_COLUMNS = 500
 
 @dataclass(frozen=True, eq=False)
 class GroupTarget:
-    """What one model of an attribute learns.
+    """What one model of an attribute learns."""
 
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        The class of each row, from 0.
-    columns : tuple of str
-        A name for each class from 1 on, such as ``"sex=Female | y=1"``; class 0 has no column.
-    """
-
-    codes: IntArray
-    columns: tuple[str, ...]
+    codes: IntArray  # (n,): the class of each row, from 0
+    columns: tuple[str, ...]  # A name for each class from 1 on, such as ``"sex=Female | y=1"``; class 0 has no column
 
 
 def group_targets(
     attributes: Sequence[Attribute], label: NDArray[np.bool_] | None, fairness: str
 ) -> tuple[GroupTarget, ...]:
-    """Return the classes to learn for each attribute, so that their probabilities span the contrasts of a measure.
-
-    Parameters
-    ----------
-    attributes : sequence of Attribute
-        The sensitive attributes; their intersection is one attribute.
-    label : ndarray of shape (n,), bool, or None
-        True for the positive class; needed by measures that condition on it.
-    fairness : str
-        A measure by name.
-    """
+    """Return the classes to learn for each attribute, so that their probabilities span the contrasts of a measure."""
     measure = named_measure(fairness)
     if not measure.needs_labels:
         return tuple(_of_groups(attribute) for attribute in attributes)

@@ -15,6 +15,8 @@ from fairfrontier.exceptions import InvalidInputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.intp]
+# The family of models whose names have no slash.
+DEFAULT_FAMILY = "models"
 # Types that no dataframe library has to be asked about: on few rows these questions are a quarter of the time.
 _PLAIN = frozenset({np.ndarray, list, tuple, dict, type(None)})
 
@@ -272,3 +274,33 @@ def to_frame(columns: Mapping[str, Any], library: str) -> Any:
     """Return columns as a dataframe of a library: "pandas", "polars" or "pyarrow"."""
     module = require(library, extra="pandas" if library == "pandas" else "all", purpose="to_frame")
     return module.table(dict(columns)) if library == "pyarrow" else module.DataFrame(dict(columns))
+
+
+def plain_number(value: float) -> str:
+    """Write a number with the shortest digits that give it back, as JavaScript writes it.
+
+    Examples
+    --------
+    >>> plain_number(1.0), plain_number(0.1), plain_number(2.5e-05), plain_number(1.5e-07)
+    ('1', '0.1', '0.000025', '1.5e-7')
+    """
+    if value.is_integer():
+        return str(int(value))
+    digits, _, exponent = repr(value).partition("e")
+    if not exponent:
+        return digits
+    if abs(value) >= 1e-6:
+        return format(Decimal(repr(value)), "f")
+    return f"{digits}e{int(exponent)}"
+
+
+def family_of(model: str) -> str:
+    """Return the family of a model: the part of its name before a slash.
+
+    Examples
+    --------
+    >>> family_of("trees/17"), family_of("logistic")
+    ('trees', 'models')
+    """
+    family, slash, _ = model.partition("/")
+    return family if slash else DEFAULT_FAMILY

@@ -37,15 +37,7 @@ def is_plain_forest(model: Any) -> bool:
 
 
 def leaf_values(tree: Any, positive: int | None) -> FloatArray:
-    """Return the value of every node: the frequency of the class at position `positive`; None: the mean.
-
-    Parameters
-    ----------
-    tree : fitted decision tree
-        Of a forest or a bag.
-    positive : {0, 1} or None
-        The position of the positive class among the forest's two.
-    """
+    """Return the value of every node: the frequency of the class at position `positive`; None: the mean."""
     value = np.asarray(tree.tree_.value)[:, 0, :]
     if positive is None:
         return np.asarray(value[:, 0], dtype=np.float64)
@@ -101,19 +93,7 @@ def weighted_trees(forest: Any, X: Any, positive: int | None, weights: FloatArra
 def sum_of_leaves(
     trees: Sequence[Any], tables: Sequence[FloatArray], rows: NDArray[np.float32], n_jobs: int | None
 ) -> FloatArray:
-    """Return the sum (n,) over trees of the value of each row's leaf.
-
-    Parameters
-    ----------
-    trees : sequence of scikit-learn's node arrays
-        Of trees that see all columns.
-    tables : sequence of ndarray
-        A value for every node of each tree.
-    rows : ndarray of shape (n, d), C order
-        The rows.
-    n_jobs : int or None
-        Threads; the result does not depend on it.
-    """
+    """Return the sum (n,) over trees of the value of each row's leaf."""
     order = alike(trees, rows)
     rows = rows[order]
 
@@ -145,17 +125,7 @@ def alike(trees: Sequence[Any], rows: NDArray[np.float32]) -> NDArray[np.intp]:
 
 
 def over_all_columns(tree: Any, columns: NDArray[np.intp] | None, n_features: int) -> Any:
-    """Return a tree that saw some columns as one of all columns: no copy of its columns is then needed to ask it.
-
-    Parameters
-    ----------
-    tree : scikit-learn's node arrays
-        A fitted tree's `tree_`.
-    columns : ndarray or None
-        The columns that it saw; None: all.
-    n_features : int
-        The number of all columns.
-    """
+    """Return a tree that saw some columns as one of all columns: no copy of its columns is then needed to ask it."""
     if columns is None:
         return tree
     state = dict(tree.__getstate__())
@@ -186,13 +156,6 @@ def rows_in_bag(forest: Any, n_rows: int) -> NDArray[np.bool_]:
 
 def out_of_bag(matrix: NDArray[Any], seen: NDArray[np.bool_], least: int = _LEAST_UNSEEN) -> FloatArray | None:
     """Return predictions (n, k) as of trees that have not seen the row; None: some rows were seen by nearly all.
-
-    Parameters
-    ----------
-    matrix, seen : ndarray of shape (n, k)
-        The prediction of every tree, and which rows it was grown on.
-    least : int
-        The least number of trees that have not seen a row.
 
     Notes
     -----

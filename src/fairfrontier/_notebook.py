@@ -19,15 +19,6 @@ _BLUE, _ORANGE = "#0072B2", "#D55E00"
 def points_html(names: Sequence[str], fairness: FloatArray, accuracy: FloatArray, support: IntArray) -> str:
     """Return models as a drawing of their frontier beside a table of the Pareto-optimal ones.
 
-    Parameters
-    ----------
-    names : sequence of str, length k
-        The models.
-    fairness, accuracy : ndarray of shape (k,)
-        Their points.
-    support : ndarray of shape (r,)
-        Indices of the Pareto-optimal models, ascending in fairness.
-
     Examples
     --------
     >>> import numpy as np
@@ -47,13 +38,6 @@ def points_html(names: Sequence[str], fairness: FloatArray, accuracy: FloatArray
 
 def curve_html(fairness: FloatArray, accuracy: FloatArray, *, linear: bool) -> str:
     """Return a TAF curve as a drawing beside a table of its knots.
-
-    Parameters
-    ----------
-    fairness, accuracy : ndarray of shape (q,)
-        The knots, ascending in fairness.
-    linear : bool
-        Whether the curve is linear between the knots; else it is a step function.
 
     Examples
     --------
@@ -79,21 +63,6 @@ def stack_html(
     chosen: tuple[float, float] | None = None,
 ) -> str:
     """Return a fitted stack as a drawing of its path and operating point beside a table of its largest weights.
-
-    Parameters
-    ----------
-    title : str
-        What it is and how it was tuned.
-    names : sequence of str, length k
-        The base models.
-    weights : ndarray of shape (k,)
-        Their weights at the operating point.
-    fairness, accuracy : ndarray of shape (p,)
-        The stacks on the path, as cross-validated.
-    support : ndarray of shape (r,)
-        Indices of the Pareto-optimal stacks, ascending in fairness.
-    chosen : (float, float), optional
-        Fairness and accuracy of the operating point.
 
     Examples
     --------

@@ -24,8 +24,8 @@ _MODULES = {
     "ColumnCode": "search._table",
     "Components": "learners._zoo",
     "FAGTB": "learners._fagtb",
-    "FCSC": "learners._cost_sensitive",
-    "FPIR": "learners._plug_in",
+    "FCSC": "learners._two_groups",
+    "FPIR": "learners._two_groups",
     "FairGrid": "learners._fair_learner",
     "FairPath": "optimize._ridge_path",
     "FairStacksClassifier": "optimize._fairstacks",
@@ -39,17 +39,17 @@ _MODULES = {
     "GroupProbability": "_attribute_models",
     "KernelFair": "learners._kernel_fair",
     "Key": "optimize._mixture",
-    "LinearPost": "learners._plug_in",
-    "MinipatchTrees": "learners._minipatch",
-    "MinipatchTreesRegressor": "learners._minipatch",
+    "LinearPost": "learners._two_groups",
+    "MinipatchTrees": "learners._trees",
+    "MinipatchTreesRegressor": "learners._trees",
     "Mixture": "learners._reductions",
     "MixtureCore": "learners._reductions",
-    "ModelsCore": "learners._cost_sensitive",
+    "ModelsCore": "learners._two_groups",
     "NeighborsClassifier": "learners._zoo",
     "NeighborsRegressor": "learners._zoo",
     "NetCore": "learners._adversarial",
     "PatchTree": "learners._trees",
-    "PlugInRule": "learners._plug_in",
+    "PlugInRule": "learners._two_groups",
     "PointWeight": "quantify._fauc",
     "PowerWeight": "quantify._fauc",
     "RandomizedMixture": "optimize._mixture",
@@ -57,7 +57,7 @@ _MODULES = {
     "ResidualLoss": "optimize._losses",
     "RidgeSolution": "optimize._ridge_path",
     "RowSets": "metrics._contrasts",
-    "RuleCore": "learners._plug_in",
+    "RuleCore": "learners._two_groups",
     "SearchModel": "search._model",
     "Selection": "optimize._selection",
     "StepWeight": "quantify._fauc",
@@ -282,11 +282,6 @@ def _renamed(
     source: bytes, rename: Callable[[str, str], str], about: Mapping[str, Any] | None = None
 ) -> tuple[bytes, set[str]]:
     """Return the bytes of a skops file with other modules of its types, and with further entries `about` it.
-
-    Returns
-    -------
-    bytes, set of str
-        The file, and the names of its types.
 
     Raises
     ------

@@ -31,20 +31,12 @@ class Cells:
 
     A *cell* is a set of rows that agree in everything a measure looks at. Cells know their values, so that the cells of
     two parts of a table can be put together although neither part knows what the other has.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        The cell of each row.
-    keys : tuple of tuple, length c
-        The label (None where rows are not told apart by label) and the group in each attribute, for each cell.
-    attributes : tuple of str
-        The sensitive attributes, in the order of the groups.
     """
 
-    codes: IntArray
+    codes: IntArray  # (n,): the cell of each row
+    # the label (None where rows are not told apart by label) and the group in each attribute, for each cell
     keys: tuple[Key, ...]
-    attributes: tuple[str, ...]
+    attributes: tuple[str, ...]  # the sensitive attributes, in the order of the groups
 
     @property
     def n_cells(self) -> int:

@@ -27,25 +27,6 @@ Classes = Sequence[Any] | NDArray[Any]
 def positive_scores(model: Any, X: Any, *, classes: Classes | None, name: str, for_stack: bool = False) -> FloatArray:
     """Return the score of the positive class that a fitted model gives each row.
 
-    Parameters
-    ----------
-    model : fitted estimator
-        A classifier of two classes, or a model that predicts numbers.
-    X : array-like of shape (n, p)
-        Features.
-    classes : sequence of length 2, or None
-        The two classes, the second is positive. None: regression.
-    name : str
-        What errors call the model.
-    for_stack : bool
-        True: the scores are a column of a stack. A margin of `decision_function` is then taken as it is, and NaN is
-        left to the check of the whole matrix, which knows the number of the row.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Scores. For classification without `for_stack` a score above 0.5 is the positive class.
-
     Examples
     --------
     >>> from sklearn.svm import LinearSVC
@@ -66,28 +47,13 @@ def positive_scores(model: Any, X: Any, *, classes: Classes | None, name: str, f
 
 
 def positive_decisions(model: Any, X: Any, *, classes: Classes, name: str) -> FloatArray:
-    """Return 1.0 where `predict` of a fitted model answers the positive class, and 0.0 elsewhere.
-
-    Parameters
-    ----------
-    model, X, classes, name
-        As in `positive_scores`. A model that is no classifier must predict the classes themselves.
-    """
+    """Return 1.0 where `predict` of a fitted model answers the positive class, and 0.0 elsewhere."""
     check_own_classes(model, classes, name)
     return _decided(_predicted(model, X), classes, name)
 
 
 def positive_labels(y: Any, classes: Classes, *, whose: str = "of the fit") -> NDArray[np.bool_]:
     """Return known labels as booleans, True for the second of the classes.
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Labels. One that is missing, or none of the classes, is an error; a class may be absent.
-    classes : sequence of length 2
-        The classes.
-    whose : str
-        How errors name the classes.
 
     Examples
     --------
@@ -138,15 +104,7 @@ def classes_of(model: Any) -> NDArray[Any]:
 
 
 def named_models(estimators: Any, *, expected: str) -> list[tuple[str, Any]]:
-    """Return (name, model) pairs after checking them; a dict of models by name is taken too.
-
-    Parameters
-    ----------
-    estimators : list of (str, model), or dict of str to model
-        The models.
-    expected : str
-        What errors say that `estimators` must be.
-    """
+    """Return (name, model) pairs after checking them; a dict of models by name is taken too."""
     if isinstance(estimators, Mapping):
         estimators = list(estimators.items())
     if not isinstance(estimators, Sequence) or isinstance(estimators, str) or not estimators:

@@ -6,9 +6,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+from fairfrontier._columns import plain_number
 
 # Temporary files have names that say which process made them.
 _HOST = re.sub(r"[^A-Za-z0-9]", "", platform.node()) or "host"
@@ -16,8 +17,6 @@ _NAME = re.compile(rf"\.fairfrontier-{_HOST}-(\d+)-")
 # The first columns of points.csv, and the columns of frontier.csv, wherever they are written.
 POINT_COLUMNS = ("model", "family", "fairness", "accuracy", "pareto_optimal")
 FRONTIER_COLUMNS = ("curve", "fairness", "accuracy", "model", "family")
-# The family of models whose names have no slash.
-DEFAULT_FAMILY = "models"
 # Spreadsheets take a cell that begins so for a formula. A cell may also begin inside a text, where the reader's
 # separator is another than ours: semicolons in half of Europe, tabs, bars.
 _FORMULA = re.compile(r"""(^|[,;|\t\r\n"])( *)(?=[=+\-@\t\r\n＝＋－＠])""")
@@ -55,15 +54,7 @@ def scratch_prefix() -> str:
 
 
 def remove_abandoned(folder: Path, *, everywhere: bool = False) -> None:
-    """Remove temporary files and folders in `folder` whose process, of this host, is no longer alive.
-
-    Parameters
-    ----------
-    folder : Path
-        Where to look; it need not exist.
-    everywhere : bool
-        Also in the folders inside.
-    """
+    """Remove temporary files and folders in `folder` whose process, of this host, is no longer alive."""
     if os.name != "posix" or not folder.is_dir():  # elsewhere there is no harmless way to ask for a process
         return
     for path in list(folder.rglob(".fairfrontier-*") if everywhere else folder.glob(".fairfrontier-*")):
@@ -84,36 +75,6 @@ def _alive(process: int) -> bool:
     except (PermissionError, OverflowError):
         return True
     return True
-
-
-def plain_number(value: float) -> str:
-    """Write a number with the shortest digits that give it back, as JavaScript writes it.
-
-    Examples
-    --------
-    >>> plain_number(1.0), plain_number(0.1), plain_number(2.5e-05), plain_number(1.5e-07)
-    ('1', '0.1', '0.000025', '1.5e-7')
-    """
-    if value.is_integer():
-        return str(int(value))
-    digits, _, exponent = repr(value).partition("e")
-    if not exponent:
-        return digits
-    if abs(value) >= 1e-6:
-        return format(Decimal(repr(value)), "f")
-    return f"{digits}e{int(exponent)}"
-
-
-def family_of(model: str) -> str:
-    """Return the family of a model: the part of its name before a slash.
-
-    Examples
-    --------
-    >>> family_of("trees/17"), family_of("logistic")
-    ('trees', 'models')
-    """
-    family, slash, _ = model.partition("/")
-    return family if slash else DEFAULT_FAMILY
 
 
 def safe_text(text: str) -> str:
@@ -141,15 +102,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def csv_lines(rows: Iterable[Sequence[Any]], *, keep_numbers: bool = False) -> str:
-    """Return rows as lines of CSV without a header, as `to_csv` writes them.
-
-    Parameters
-    ----------
-    rows : iterable of sequence
-        The cells.
-    keep_numbers : bool
-        Whether text that is a number, such as the label -1, stays what it is.
-    """
+    """Return rows as lines of CSV without a header, as `to_csv` writes them."""
     return "".join(",".join(_cell(value, keep_numbers) for value in row) + "\n" for row in rows)
 
 

@@ -26,11 +26,6 @@ _DEBUG = "--debug"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.
 
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The arguments; None: those of the process.
-
     Examples
     --------
     >>> main(["datasets", "--colour"])

@@ -201,8 +201,8 @@ def stack(
     words = locals()
     check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="stack")
     from fairfrontier._cli import console as terminal
+    from fairfrontier._cli.audit import STACK_OUTPUTS, run_stack, write_stack
     from fairfrontier._cli.options import AuditOptions
-    from fairfrontier._cli.stack import STACK_OUTPUTS, run_stack, write_stack
     from fairfrontier.report._outputs import left_over
 
     check_output(out, STACK_OUTPUTS, force=force)

@@ -21,8 +21,8 @@ from fairfrontier.chunks._files import is_number
 from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report._intervals import proportion_test
 from fairfrontier.report._prepare import as_text, in_bands, label_text
+from fairfrontier.report._tables import proportion_test
 from fairfrontier.search import SearchModel
 from fairfrontier.search._table import News, read_columns
 
@@ -80,21 +80,7 @@ class Applied:
 def run_apply(
     model_file: Path, file: Path, out: Path, *, keep: tuple[str, ...] = (), chunk_rows: int | None = None
 ) -> Applied:
-    """Score a file and write score and decision of every row, in the order of the file.
-
-    Parameters
-    ----------
-    model_file : Path
-        A stack that `fairfrontier stack` or `save` wrote.
-    file : Path
-        CSV or Parquet file with the columns that the stack was fitted to, in any order.
-    out : Path
-        The CSV file to write.
-    keep : tuple of str
-        Columns of the file that are copied beside the score, such as an identifier.
-    chunk_rows : int, optional
-        Rows that are scored at once.
-    """
+    """Score a file and write score and decision of every row, in the order of the file."""
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
     model = load(model_file)
@@ -170,30 +156,14 @@ def _as_features(batch: Any, table: TableFile, model: SearchModel, keep: tuple[s
 
 @dataclass(frozen=True, eq=False)
 class _Reading:
-    """How a stack reads a file: as `stack` has read the one that it was fitted to.
+    """How a stack reads a file: as `stack` has read the one that it was fitted to."""
 
-    Attributes
-    ----------
-    table : TableFile
-        The file.
-    scores : tuple of str
-        The columns of the stack's models.
-    keep : tuple of str
-        The columns to copy.
-    groups : tuple of str
-        The sensitive attributes that the file has.
-    bands : dict of str to tuple of float
-        The limits of those that are put into bands.
-    decisions : dict of str to (str, str)
-        The scores that are words, and the words of decision 0 and decision 1.
-    """
-
-    table: TableFile
-    scores: tuple[str, ...]
-    keep: tuple[str, ...]
-    groups: tuple[str, ...]
-    bands: dict[str, tuple[float, ...]]
-    decisions: dict[str, tuple[str, str]]
+    table: TableFile  # the file
+    scores: tuple[str, ...]  # the columns of the stack's models
+    keep: tuple[str, ...]  # the columns to copy
+    groups: tuple[str, ...]  # the sensitive attributes that the file has
+    bands: dict[str, tuple[float, ...]]  # the limits of those that are put into bands
+    decisions: dict[str, tuple[str, str]]  # the scores that are words, and the words of decision 0 and decision 1
 
     @classmethod
     def of(cls, model: Any, table: TableFile, keep: tuple[str, ...]) -> "_Reading":

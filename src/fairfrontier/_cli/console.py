@@ -15,7 +15,6 @@ from fairfrontier._cli.output import printable
 from fairfrontier.report._dossier import reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, fairness_words, level, unit_words
-from fairfrontier.search._screening import DOUBTS
 
 _ROWS = 10
 _LEVELS = (0.8, 0.85, 0.9, 0.95, 0.98)
@@ -203,6 +202,8 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
 
 def print_search(console: Console, summary: dict[str, Any]) -> None:
     """Print the verdict of a search, its choice and the candidates nearest to it."""
+    from fairfrontier.search._screening import DOUBTS  # not at load: an audit does without scikit-learn
+
     table = _table(
         f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that nothing has seen"
     )

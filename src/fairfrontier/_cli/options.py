@@ -229,23 +229,12 @@ def check_once(name: str, named: Collection[str]) -> None:
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """The columns that may be scores.
+    """The columns that may be scores."""
 
-    Attributes
-    ----------
-    names : tuple of str
-        The columns.
-    named : bool
-        Whether the user named them; others may turn out to be something else.
-    left_out : dict of str to str
-        Columns that were not taken, and why.
-    decisions : dict of str to (str, str)
-        Columns of two words, and those of decision 0 and decision 1.
-    """
-
-    names: tuple[str, ...]
-    named: bool
-    left_out: dict[str, str]
+    names: tuple[str, ...]  # the columns
+    named: bool  # whether the user named them; others may turn out to be something else
+    left_out: dict[str, str]  # columns that were not taken, and why
+    # columns of two words, and those of decision 0 and decision 1
     decisions: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
@@ -275,19 +264,7 @@ def shown(names: Sequence[str], limit: int = 8) -> str:
 def score_columns(
     table: TableFile, patterns: Sequence[str], taken: set[str], *, positive: str | None = None
 ) -> ScoreColumns:
-    """Return the columns of scores: those that were named, or all numbers that are not plainly something else.
-
-    Parameters
-    ----------
-    table : TableFile
-        The file.
-    patterns : sequence of str
-        Names or patterns of columns; empty: all numeric columns that are nothing else.
-    taken : set of str
-        Columns that have another purpose.
-    positive : str, optional
-        The positive label, which decisions may be written as.
-    """
+    """Return the columns of scores: those that were named, or all numbers that are not plainly something else."""
     others = [name for name in table.types if name not in taken]
     if patterns:
         named = _matching(table, patterns, others)

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from fairfrontier._writing import remove_abandoned, scratch_prefix
 from fairfrontier.exceptions import InvalidInputError
 
 # Characters that change the direction of the text around them.
@@ -44,17 +43,7 @@ def check_output(folder: Path, names: Sequence[str], *, force: bool) -> None:
 
 
 def check_inputs(folder: Path, names: Sequence[str], *inputs: Path | None) -> None:
-    """Refuse to write results over a file that is read, whatever `--force` says.
-
-    Parameters
-    ----------
-    folder : Path
-        For the results.
-    names : sequence of str
-        The files that are written into it, or the folders that are emptied.
-    inputs : Path or None
-        The files that are read.
-    """
+    """Refuse to write results over a file that is read, whatever `--force` says."""
     targets = {(folder / name).resolve(): name for name in names}
     for file in inputs:
         if file is None:
@@ -77,6 +66,8 @@ def writing(folder: Path, *, force: bool, remove: Sequence[str] = ()) -> Iterato
     of an earlier run that would stand beside the new ones.
     """
     created = _make(folder)
+    from fairfrontier._writing import remove_abandoned, scratch_prefix  # not at load: `--help` needs no numpy
+
     remove_abandoned(folder)
     scratch = Path(tempfile.mkdtemp(prefix=scratch_prefix(), dir=folder))
     try:

@@ -78,7 +78,7 @@ def user_table(
     """Return the user's table of the options."""
     from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
-    from fairfrontier.benchmark._user_table import label_values
+    from fairfrontier.benchmark._tasks import label_values
 
     for option, value in (("--label", label), ("--sensitive", sensitive)):
         if value is None:
@@ -93,7 +93,7 @@ def user_table(
 
 def prepared_notes(data: "UserTable") -> tuple[str, ...]:
     """Return what was left out or changed in a user's table."""
-    from fairfrontier.benchmark._user_table import prepare_table
+    from fairfrontier.benchmark._tasks import prepare_table
 
     return prepare_table(data).notes
 
@@ -114,7 +114,7 @@ def _words(given: Sequence[str] | None) -> tuple[str, ...]:
 def run_shown(reproduction: "Reproduction", console: Console) -> list[Path]:
     """Run a reproduction and show how it goes: a live display on a terminal, one line per cell elsewhere."""
     from fairfrontier.benchmark import Listener, own_methods, reproduce, summarise_table
-    from fairfrontier.benchmark._runner import unfinished
+    from fairfrontier.benchmark._run import unfinished
 
     cells = reproduction.cells()
     left = cells if reproduction.redo else unfinished(cells, reproduction.folders)

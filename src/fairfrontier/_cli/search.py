@@ -17,24 +17,24 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairfrontier import datasets
-from fairfrontier._cli.options import check_column, check_numbers, check_once, parse_bands, shown
+from fairfrontier._cli.options import check_column, shown
 from fairfrontier._cli.output import printable
-from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label
+from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label, sensitive_bands
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of, whole_number
 from fairfrontier._version import __version__
 from fairfrontier._writing import to_csv
 from fairfrontier.chunks._files import column_values
-from fairfrontier.chunks._formats import TableFile, read_table
+from fairfrontier.chunks._formats import read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.limit import AchievableFrontier, achievable_frontier
 from fairfrontier.limit._achievable import TRACKS
 from fairfrontier.limit._task import LIMIT_MEASURES
-from fairfrontier.report._achievable import achievable_summary
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_labels, as_text, in_bands
+from fairfrontier.report._words import achievable_summary
 from fairfrontier.search import FairSearch, summarise_search, verify_search
 from fairfrontier.search._summary import FILES, PDF, sealed
 from fairfrontier.search._table import Columns, read_columns
@@ -48,39 +48,17 @@ _DATASETS = ("adult", "bank", "compas", "default")
 
 @dataclass(frozen=True, eq=False)
 class SearchTable:
-    """The table of a search: features, label, groups, the baseline, and what there is to know about it.
+    """The table of a search: features, label, groups, the baseline, and what there is to know about it."""
 
-    Attributes
-    ----------
-    source : str
-        Where it comes from.
-    columns : dict of str to ndarray
-        All columns that may be features.
-    y : ndarray of shape (n,), bool
-        The label.
-    labels : (str, str)
-        The negative and the positive label.
-    sensitive : dict of str to ndarray
-        The groups.
-    baseline : ndarray or None
-        Scores or decisions of the model in use.
-    drop : tuple of str
-        Columns that hold the attribute under another name.
-    others : tuple of str
-        Columns with another purpose: the label and the model in use.
-    notes : tuple of str
-        What was guessed, and what was left out.
-    """
-
-    source: str
-    columns: Columns
-    y: NDArray[np.bool_]
-    labels: tuple[str, str]
-    sensitive: dict[str, NDArray[Any]]
-    baseline: NDArray[Any] | None
-    drop: tuple[str, ...]
-    others: tuple[str, ...]
-    notes: tuple[str, ...]
+    source: str  # where it comes from
+    columns: Columns  # all columns that may be features
+    y: NDArray[np.bool_]  # (n,): the label
+    labels: tuple[str, str]  # the negative and the positive label
+    sensitive: dict[str, NDArray[Any]]  # the groups
+    baseline: NDArray[Any] | None  # scores or decisions of the model in use
+    drop: tuple[str, ...]  # columns that hold the attribute under another name
+    others: tuple[str, ...]  # columns with another purpose: the label and the model in use
+    notes: tuple[str, ...]  # what was guessed, and what was left out
 
 
 def parse_duration(text: str) -> float:
@@ -100,15 +78,7 @@ def parse_duration(text: str) -> float:
 def search_table(
     file: Path | None, dataset: str | None, *, label: str | None, sensitive: Sequence[str], **columns: Any
 ) -> SearchTable:
-    """Return the table of a search: that of a file, or an embedded data set.
-
-    Parameters
-    ----------
-    file, dataset : Path, str or None
-        One of them.
-    label, sensitive, **columns
-        As in `read_search`; a data set has its own label.
-    """
+    """Return the table of a search: that of a file, or an embedded data set."""
     if (file is None) == (dataset is None):
         raise InvalidInputError("give one of FILE and --dataset: the table to search")
     if dataset is not None:
@@ -132,28 +102,12 @@ def read_search(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> SearchTable:
-    """Read the table of a search from a CSV or Parquet file.
-
-    Parameters
-    ----------
-    file : Path
-        The file.
-    label, sensitive, baseline : str
-        Its columns of the outcome, of the attributes (with bands, as ``age:18,40``) and of the model in use.
-    positive : str, optional
-        The label's positive value.
-    missing : {"error", "drop"}
-        What to do with rows without a label, group or baseline.
-    min_group : int
-        Rows of groups with fewer rows are left out.
-    delimiter, encoding : str, optional
-        Of a CSV file.
-    """
+    """Read the table of a search from a CSV or Parquet file; groups with fewer rows than `min_group` are left out."""
     one_of(missing, ("error", "drop"), parameter="--missing")
     whole_number(min_group, parameter="--min-group", low=1)
     table = open_file(file, delimiter=delimiter, encoding=encoding)
     check_column(table, label, option="--label")
-    bands = _bands(table, sensitive)
+    bands = sensitive_bands(table, sensitive)
     if baseline is not None:
         check_column(table, baseline, option="--baseline")
     roles = [label, *bands, *([] if baseline is None else [baseline])]
@@ -221,19 +175,6 @@ def _of_large_groups(groups: dict[str, NDArray[Any]], min_group: int, notes: lis
     return large
 
 
-def _bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float, ...]]:
-    """Return the columns of the attributes, and where each is cut into bands."""
-    bands: dict[str, tuple[float, ...]] = {}
-    for text in sensitive:
-        name, limits = (text, ()) if text in table.types else parse_bands(text)
-        check_column(table, name, option="--sensitive")
-        if limits:
-            check_numbers(table, name, option="--sensitive")
-        check_once(name, bands)
-        bands[name] = limits
-    return bands
-
-
 def _in_words(score: NDArray[Any], labels: tuple[str, str]) -> NDArray[Any]:
     """Return a baseline as booleans if it is decisions in the words of the label, else as it stands."""
     written, codes = as_labels(score)
@@ -272,21 +213,7 @@ def _attribute(bunch: Any, attribute: str) -> Any:
 def run_search(
     table: SearchTable, search: FairSearch, folder: Path, *, pdf: bool = False, achievable: bool = False
 ) -> dict[str, Any]:
-    """Search, and write everything into a folder; return the summary.
-
-    Parameters
-    ----------
-    table : SearchTable
-        The rows.
-    search : FairSearch
-        How to search; its folder is `folder`.
-    folder : Path
-        For the results; the steps of a killed search in it are not taken again.
-    pdf : bool
-        Also print the dossier with the Chromium that is installed.
-    achievable : bool
-        Also say what any rule could reach with the features of the search.
-    """
+    """Search, and write everything into a folder; return the summary."""
     begun = time.monotonic()
     search.fit(table.columns, table.y, sensitive_features=table.sensitive, baseline=table.baseline)
     search.model_.classes = np.array(table.labels, dtype=object)

@@ -1,7 +1,7 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
@@ -24,9 +24,8 @@ from fairfrontier._cli.options import (
 )
 from fairfrontier._validation import one_of
 from fairfrontier.chunks import file_chunks, whole
-from fairfrontier.chunks._files import gathered, single_precision
 from fairfrontier.chunks._formats import TableFile, open_table
-from fairfrontier.chunks._source import StreamedChunks
+from fairfrontier.chunks._source import StreamedChunks, gathered, single_precision
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.report._prepare import (
     NO_ROW,
@@ -56,49 +55,23 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AuditTable:
-    """The rows of an audit.
+    """The rows of an audit."""
 
-    Attributes
-    ----------
-    chunks : StreamedChunks
-        Labels (True for the positive one, numbers for regression), groups as text, and scores.
-    n_rows, n_read : int
-        How many rows there are, and how many the file has.
-    in_memory : bool
-        Whether the rows are one chunk that is in memory.
-    labels : (str, str)
-        The negative and the positive label as they stand in the file; empty for regression.
-    bands : dict of str to tuple of float
-        The limits of the attributes that were put into bands.
-    decisions : dict of str to (str, str)
-        The scores that are words in the file, and the words of decision 0 and decision 1.
-    groups : dict of str to list of str
-        The groups of each attribute.
-    threshold : float
-        What the scores are compared with.
-    rule : str
-        What makes a decision of a score, in words.
-    rescaled : bool
-        Whether the scores are others than in the file, because models have thresholds of their own.
-    notes : tuple of str
-        What was guessed, and what was left out.
-    left_out : dict of str to str
-        Columns that were not taken as scores, and why.
-    """
-
-    chunks: StreamedChunks
+    chunks: StreamedChunks  # labels (True for the positive one, numbers for regression), groups as text, and scores
+    # n_rows, n_read: how many rows there are, and how many the file has
     n_rows: int
     n_read: int
-    in_memory: bool
-    labels: tuple[str, str]
-    bands: dict[str, tuple[float, ...]]
+    in_memory: bool  # whether the rows are one chunk that is in memory
+    labels: tuple[str, str]  # the negative and the positive label as they stand in the file; empty for regression
+    bands: dict[str, tuple[float, ...]]  # the limits of the attributes that were put into bands
+    # the scores that are words in the file, and the words of decision 0 and decision 1
     decisions: dict[str, tuple[str, str]]
-    groups: dict[str, list[str]]
-    threshold: float
-    rule: str
-    rescaled: bool
-    notes: tuple[str, ...]
-    left_out: dict[str, str]
+    groups: dict[str, list[str]]  # the groups of each attribute
+    threshold: float  # what the scores are compared with
+    rule: str  # what makes a decision of a score, in words
+    rescaled: bool  # whether the scores are others than in the file, because models have thresholds of their own
+    notes: tuple[str, ...]  # what was guessed, and what was left out
+    left_out: dict[str, str]  # columns that were not taken as scores, and why
 
 
 def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
@@ -184,7 +157,9 @@ def _raw_rows(
     for name, option in ((options.label, "--label"), (options.sample_weight, "--sample-weight")):
         if name is not None:
             check_column(table, name, option=option)
-    bands = _bands(table, options)
+    bands = sensitive_bands(table, options.sensitive)
+    if options.label in bands:
+        raise InvalidInputError(f"--sensitive must name other columns than --label; got {options.label!r} for both")
     numbers = [name for name, limits in bands.items() if limits]
     if options.sample_weight is not None:
         check_numbers(table, options.sample_weight, option="--sample-weight")
@@ -242,14 +217,12 @@ def _limits(
     return limits, words if not of_model else threshold_words(limits)
 
 
-def _bands(table: TableFile, options: AuditOptions) -> dict[str, tuple[float, ...]]:
+def sensitive_bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tuple[float, ...]]:
     """Return the sensitive columns, with the limits of those that are put into bands."""
     bands: dict[str, tuple[float, ...]] = {}
-    for text in options.sensitive:
+    for text in sensitive:
         name, limits = (text, ()) if text in table.types else parse_bands(text)
         check_column(table, name, option="--sensitive")
-        if name == options.label:
-            raise InvalidInputError(f"--sensitive must name other columns than --label; got {name!r} for both")
         if limits:
             check_numbers(table, name, option="--sensitive")
         check_once(name, bands)
@@ -366,17 +339,7 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
 
 
 def positive_label(written: Mapping[str, str], name: str, positive: str | None) -> tuple[tuple[str, str], str]:
-    """Return the negative and the positive label, and how the positive one was found if nobody named it.
-
-    Parameters
-    ----------
-    written : mapping of str to str
-        The labels as `label_text` writes them, which are returned, and as they stand in the file.
-    name : str
-        The column.
-    positive : str or None
-        What the user calls the positive one.
-    """
+    """Return the negative and the positive label, and how the positive one was found if nobody named it."""
     values = sorted(written.values())
     if len(values) != 2:
         advice = "for a numeric target pass --accuracy r2" if len(values) > 2 else "both must occur"

@@ -5,7 +5,7 @@ all the models inside it; `read_aif360` reads AIF360's data sets; `make_fauc_sco
 searches; `log_mlflow` logs a trade-off to a run. None of these libraries is imported before it is needed.
 """
 
-from fairfrontier.adapters._aif360 import AIF360Data, read_aif360
+from fairfrontier.adapters._libraries import AIF360Data, read_aif360
 from fairfrontier.adapters._mlflow import log_mlflow
 from fairfrontier.adapters._models import points, predictions
 from fairfrontier.adapters._scorer import FAUCScorer, make_fauc_scorer

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from fairfrontier._columns import family_of
 from fairfrontier._extras import require
-from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, family_of, to_csv
+from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._points import TradeoffPoints

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier.adapters import _fairlearn, _oxonfair, _scikit
-from fairfrontier.adapters._query import Columns, ModelQuery, is_a, package_of
+from fairfrontier.adapters import _libraries, _scikit
+from fairfrontier.adapters._libraries import Columns, ModelQuery, is_a, package_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy
@@ -17,10 +17,10 @@ Reader = Callable[[Any, ModelQuery], Columns]
 
 # Package and class. Types are compared by name, so that no library is imported that the caller does not use.
 _READERS: dict[tuple[str, str], Reader] = {
-    ("fairlearn", "ExponentiatedGradient"): _fairlearn.read_exponentiated_gradient,
-    ("fairlearn", "GridSearch"): _fairlearn.read_grid_search,
-    ("fairlearn", "ThresholdOptimizer"): _fairlearn.read_threshold_optimizer,
-    ("oxonfair", "FairPredictor"): _oxonfair.read_fair_predictor,
+    ("fairlearn", "ExponentiatedGradient"): _libraries.read_exponentiated_gradient,
+    ("fairlearn", "GridSearch"): _libraries.read_grid_search,
+    ("fairlearn", "ThresholdOptimizer"): _libraries.read_threshold_optimizer,
+    ("oxonfair", "FairPredictor"): _libraries.read_fair_predictor,
     ("sklearn", "BaseSearchCV"): _scikit.read_search,
     ("fairfrontier", "BaseFairStacks"): _scikit.read_stack,
     ("fairfrontier", "FairLearner"): _scikit.read_fair_learner,

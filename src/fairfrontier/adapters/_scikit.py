@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairfrontier import _validation as validate
 from fairfrontier._scores import classes_of, classifies, positive_decisions, positive_labels, positive_scores, regresses
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.adapters._query import Columns, ModelQuery, not_binary, not_fitted, numbered
+from fairfrontier.adapters._libraries import Columns, ModelQuery, not_binary, not_fitted, numbered
 from fairfrontier.exceptions import InvalidInputError
 
 OUT_OF_FOLD = "cv"

@@ -7,8 +7,8 @@ from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
 
 from fairfrontier._columns import is_frame
 from fairfrontier._scores import positive_scores, regresses
+from fairfrontier.adapters._libraries import is_a
 from fairfrontier.adapters._models import points
-from fairfrontier.adapters._query import is_a
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
 from fairfrontier.metrics._accuracy import Accuracy

@@ -7,17 +7,13 @@ place of the paper's tasks (`UserTable`), and a user's learner is one more row (
 
 from fairfrontier.benchmark._averages import TableSummary, summarise_table
 from fairfrontier.benchmark._delivered import LEVELS, DeliveredFrontier, Delivery, delivered_frontier, delivery_of
-from fairfrontier.benchmark._families import SplitData
-from fairfrontier.benchmark._methods import METHODS
-from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._families import SETTINGS, RunSettings, SplitData
+from fairfrontier.benchmark._methods import METHODS, own_methods
 from fairfrontier.benchmark._records import TRACKS, Cell, Record, RecordStore, read_collection
 from fairfrontier.benchmark._reproduce import Reproduction, reproduce
-from fairfrontier.benchmark._run_cell import honest_fauc, run_cell
-from fairfrontier.benchmark._run_settings import SETTINGS, RunSettings
-from fairfrontier.benchmark._runner import Listener
+from fairfrontier.benchmark._run import Listener, honest_fauc, run_cell
 from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData
-from fairfrontier.benchmark._tasks import TASKS, Problem, SplitRows, Task, load_problem, split_rows
-from fairfrontier.benchmark._user_table import UserTable
+from fairfrontier.benchmark._tasks import TASKS, Problem, SplitRows, Task, UserTable, load_problem, split_rows
 
 __all__ = [
     "Cell",

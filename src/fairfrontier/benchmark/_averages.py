@@ -12,7 +12,7 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.benchmark._delivered import Delivery, delivered_frontier, delivery_of
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
 from fairfrontier.benchmark._records import DONE, FAILED, IN_X, NOT_APPLICABLE, Record
-from fairfrontier.benchmark._runner import tasks_of_table
+from fairfrontier.benchmark._run import tasks_of_table
 from fairfrontier.benchmark._task_data import Method
 
 # The delivered figures are not fields of a record: they are about all splits together.

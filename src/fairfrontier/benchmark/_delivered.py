@@ -96,20 +96,10 @@ class DeliveredFrontier:
 
 
 def choose_mixtures(chosen: TradeoffPoints, levels: FloatArray = LEVELS) -> FloatArray:
-    """Return the operating point for each level: the probabilities (l, c) of the candidates.
+    """Return the operating point for each level: the probabilities (l, c) of the candidates, whose rows sum to 1.
 
-    Parameters
-    ----------
-    chosen : TradeoffPoints
-        The candidates on the choosing rows, as a rule with the constant model last.
-    levels : ndarray of shape (l,)
-        Asked levels of fairness.
-
-    Returns
-    -------
-    ndarray of shape (l, c)
-        Rows that sum to 1: the most accurate mixture with bias at most 1 − level. With one contrast it randomises
-        between two neighbours on the hull of the candidates. Where no mixture is fair enough, the fairest one.
+    It is the most accurate mixture with bias at most 1 − level on the choosing rows; with one contrast it randomises
+    between two neighbours on the hull of the candidates. Where no mixture is fair enough, it is the fairest one.
 
     Examples
     --------
@@ -134,17 +124,10 @@ def choose_mixtures(chosen: TradeoffPoints, levels: FloatArray = LEVELS) -> Floa
 
 
 def deliver(shares: FloatArray, test: TradeoffPoints, levels: FloatArray = LEVELS) -> Delivery:
-    """Measure operating points on test rows.
+    """Measure operating points on test rows; the constant model is the last of `test`.
 
-    Parameters
-    ----------
-    shares : ndarray of shape (l, c)
-        The probabilities of the candidates at each asked level: those of `choose_mixtures`, or the identity for a
-        method that was asked for each level's tolerance in advance.
-    test : TradeoffPoints
-        The candidates on the test rows, in the same order, the constant model last.
-    levels : ndarray of shape (l,)
-        The asked levels, ascending.
+    `shares` (l, c) has the probabilities of the candidates at each asked level: those of `choose_mixtures`, or the
+    identity for a method that was asked for each level's tolerance in advance.
     """
     extra = len(test) - shares.shape[1]
     if extra not in (0, 1) or len(shares) != len(levels):

@@ -1,4 +1,4 @@
-"""Base learners of one split: trained once, with predictions that are kept for every attribute, measure and stack."""
+"""Base learners of one split: their sizes, and their predictions, kept for every attribute, measure and stack."""
 
 import io
 import time
@@ -16,9 +16,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from fairfrontier._validation import FloatArray
 from fairfrontier._writing import write_atomically
 from fairfrontier.benchmark._records import BLIND, IN_X
-from fairfrontier.benchmark._run_settings import RunSettings
-from fairfrontier.benchmark._tasks import Problem, SplitRows, load_problem, seed_of, split_rows, subset
-from fairfrontier.benchmark._user_table import UserTable, prepare_table
+from fairfrontier.benchmark._tasks import (
+    Problem,
+    SplitRows,
+    UserTable,
+    load_problem,
+    prepare_table,
+    seed_of,
+    split_rows,
+    subset,
+)
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import (
     FAGTB,
@@ -45,24 +52,49 @@ RIVALS = ("reductions_boosted", "fcsc", "kernel")
 ATTRIBUTE, GROUPS = "attribute", "groups"
 
 
-@dataclass(frozen=True, eq=False)
-class FamilyPredictions:
-    """Predictions of a family for the two parts of a split that it was not trained on.
+@dataclass(frozen=True)
+class RunSettings:
+    """Sizes of a run; records of different settings never mix.
 
     Attributes
     ----------
-    names : tuple of str
-        Models, ``family/name``.
-    ensemble, test : ndarray of shape (n, k), float32
-        Scores of class 1; for regression predicted numbers.
-    seconds : float
-        CPU seconds of training and predicting.
+    name : str
+        The name under which records and predictions are kept.
+    minipatch_trees, forest_trees : int
+        Trees of the two tree families.
+    zoo : tuple of str
+        Short names of the classifiers (or regressors) to keep; empty: all of them.
+    values : int
+        Values of each method's fairness parameter, and stacks on a path.
+    epochs, rounds, iterations : int
+        Effort of adversarial debiasing, FAGTB and reductions.
+    max_rows : int or None
+        About how many rows of a data set to use; None: all.
+    grid : str
+        "ours", or "paper": the fair learners' parameters as in the paper's supplement.
     """
 
-    names: tuple[str, ...]
+    name: str
+    minipatch_trees: int = 1000
+    forest_trees: int = 500
+    zoo: tuple[str, ...] = ()
+    values: int = 20
+    epochs: int = 30
+    rounds: int = 300
+    iterations: int = 50
+    max_rows: int | None = None
+    grid: str = "ours"
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyPredictions:
+    """Predictions of a family for the two parts of a split that it was not trained on."""
+
+    names: tuple[str, ...]  # models, ``family/name``
+    # ensemble, test (n, k): scores of class 1; for regression predicted numbers
     ensemble: NDArray[np.float32]
     test: NDArray[np.float32]
-    seconds: float
+    seconds: float  # CPU seconds of training and predicting
 
 
 class SplitData:
@@ -268,3 +300,32 @@ def read_predictions(path: Path) -> FamilyPredictions | None:
             )
     except (FileNotFoundError, zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError):
         return None
+
+
+FULL = RunSettings("full")
+PAPER_GRIDS = RunSettings("paper-grids", grid="paper")
+_FEW_MODELS = ("logistic", "ridge", "naive_bayes", "tree", "hist_boosting")
+QUICK = RunSettings(
+    "quick",
+    minipatch_trees=100,
+    forest_trees=50,
+    zoo=_FEW_MODELS,
+    values=8,
+    epochs=10,
+    rounds=40,
+    iterations=10,
+    max_rows=6000,
+)
+# For tests: everything runs in seconds.
+TINY = RunSettings(
+    "tiny",
+    minipatch_trees=20,
+    forest_trees=10,
+    zoo=_FEW_MODELS[:4],
+    values=6,
+    epochs=2,
+    rounds=5,
+    iterations=3,
+    max_rows=1200,
+)
+SETTINGS = {settings.name: settings for settings in (FULL, PAPER_GRIDS, QUICK, TINY)}

@@ -21,7 +21,7 @@ from fairfrontier.benchmark._delivered import LEVELS
 from fairfrontier.benchmark._families import ATTRIBUTE, GROUPS
 from fairfrontier.benchmark._stacks import stacked_scores
 from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData, evaluate_both
-from fairfrontier.learners._plug_in import direction_of, plug_in_rule, true_contrast
+from fairfrontier.learners._two_groups import direction_of, plug_in_rule, true_contrast
 
 Decide = Callable[[FloatArray, NDArray[Any]], FloatArray]
 _LARGEST_TOLERANCE = 0.2  # above, the weight of the FAUC is 0
@@ -30,19 +30,13 @@ _CERTAIN = 2.0 / 3.0  # OxonFair's default
 
 @dataclass(frozen=True, eq=False)
 class RivalRows:
-    """The rows that a method of another library is fitted on.
+    """The rows that a method of another library is fitted on."""
 
-    Attributes
-    ----------
-    score, label, group : ndarray of shape (n,)
-        Scores of the classifier, labels 0 and 1, and the sensitive attribute.
-    seen : ndarray of shape (n,)
-        What will be known of the attribute at prediction: itself, or the probability of its second value.
-    """
-
+    # score, label, group (n,): scores of the classifier, labels 0 and 1, and the sensitive attribute
     score: FloatArray
     label: IntArray
     group: NDArray[Any]
+    # (n,): what will be known of the attribute at prediction: itself, or the probability of its second value
     seen: NDArray[Any]
 
 
@@ -65,23 +59,10 @@ class _ScoreAsFeature(ClassifierMixin, BaseEstimator):
 
 
 def threshold_optimizer(rows: RivalRows, fairness: str, tolerances: FloatArray, inferred: bool = False) -> Decide:
-    """Fit Fairlearn's ThresholdOptimizer at a grid of tolerances.
+    """Fit Fairlearn's ThresholdOptimizer at a grid of tolerances (p,).
 
-    Parameters
-    ----------
-    rows : RivalRows
-        The ensemble rows.
-    fairness : str
-        "demographic_parity" or "equal_opportunity".
-    tolerances : ndarray of shape (p,)
-        The largest biases that it is asked for.
-    inferred : bool
-        Ignored: the method needs the attribute itself.
-
-    Returns
-    -------
-    callable
-        From scores (n,) and groups (n,) to the *probabilities* (n, p) of decision 1: the method randomises.
+    Returns a function from scores and groups (n,) to *probabilities* (n, p) of decision 1: the method randomises. It
+    needs the attribute itself, never an inferred one.
     """
     post = require("fairlearn.postprocessing", extra="learners", purpose="ThresholdOptimizer")
     constraint = "true_positive_rate_parity" if fairness == "equal_opportunity" else fairness
@@ -105,23 +86,9 @@ def threshold_optimizer(rows: RivalRows, fairness: str, tolerances: FloatArray, 
 
 
 def oxonfair(rows: RivalRows, fairness: str, tolerances: FloatArray, inferred: bool = False) -> Decide:
-    """Fit OxonFair's thresholds at a grid of tolerances.
+    """Fit OxonFair's thresholds at a grid of tolerances (p,).
 
-    Parameters
-    ----------
-    rows : RivalRows
-        The ensemble rows.
-    fairness : str
-        "demographic_parity" or "equal_opportunity".
-    tolerances : ndarray of shape (p,)
-        The largest biases that it is asked for.
-    inferred : bool
-        Whether thresholds depend on an inferred attribute, so that the attribute is not needed at prediction.
-
-    Returns
-    -------
-    callable
-        From scores (n,) and groups (n,), or the inferred probabilities, to decisions (n, p).
+    Returns a function from scores and groups (n,), or with `inferred` the probabilities of groups, to decisions (n, p).
     """
     package = require("oxonfair", extra="benchmark", purpose="The OxonFair row of the benchmark")
     metrics = package.group_metrics

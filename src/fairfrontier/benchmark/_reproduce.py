@@ -8,9 +8,8 @@ from pathlib import Path
 from fairfrontier._validation import number, one_of
 from fairfrontier._writing import remove_abandoned, write_atomically
 from fairfrontier.benchmark._averages import DELIVERED, TableSummary, cpu_seconds, summarise_table
-from fairfrontier.benchmark._figures import save_figures
-from fairfrontier.benchmark._methods import CHAMPIONS, METHODS
-from fairfrontier.benchmark._own_learner import own_methods
+from fairfrontier.benchmark._families import FULL, SETTINGS
+from fairfrontier.benchmark._methods import CHAMPIONS, METHODS, own_methods
 from fairfrontier.benchmark._paper_tables import (
     LABELS,
     comparison_markdown,
@@ -18,15 +17,14 @@ from fairfrontier.benchmark._paper_tables import (
     latex,
     markdown,
     notes,
+    save_figures,
     table_csv,
     table_title,
 )
 from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record
-from fairfrontier.benchmark._run_settings import FULL, SETTINGS
-from fairfrontier.benchmark._runner import Listener, RunFolders, plan_cells, run
+from fairfrontier.benchmark._run import Listener, RunFolders, plan_cells, run
 from fairfrontier.benchmark._task_data import Method
-from fairfrontier.benchmark._tasks import TASKS
-from fairfrontier.benchmark._user_table import UserTable, prepare_table
+from fairfrontier.benchmark._tasks import TASKS, UserTable, prepare_table
 from fairfrontier.exceptions import InvalidInputError
 
 TABLES = tuple(METHODS)

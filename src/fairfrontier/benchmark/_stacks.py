@@ -16,14 +16,9 @@ from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
 
 @dataclass(frozen=True, eq=False)
 class RandomisedCandidates:
-    """Candidates that randomise between neighbours on a path.
+    """Candidates that randomise between neighbours on a path."""
 
-    Attributes
-    ----------
-    probability : ndarray of shape (c, p)
-        The probability of each stack of the path in each candidate: of at most two neighbours, with the sum 1.
-    """
-
+    # (c, p): the probability of each stack of the path in each candidate: of at most two neighbours, with the sum 1
     probability: FloatArray
 
     def expected_decisions(self, decisions: FloatArray) -> FloatArray:
@@ -31,16 +26,10 @@ class RandomisedCandidates:
         return np.asarray(decisions @ self.probability.T)
 
     def points_when_choosing(self, decided: TradeoffPoints, out_of_fold: TradeoffPoints) -> TradeoffPoints:
-        """Return the points of the candidates on the rows that they were fitted to.
+        """Return the points of the candidates on the rows that they were fitted to, the constant model last.
 
-        Parameters
-        ----------
-        decided : TradeoffPoints
-            The candidates' own expected decisions on those rows, the constant model last. Their biases are used: few
-            numbers were fitted for them, and the stacks of other folds jump elsewhere.
-        out_of_fold : TradeoffPoints
-            The stacks of the path out of fold, the constant model last. Their accuracies are used: those on rows that
-            were fitted to would be too good.
+        Biases are those of their own expected decisions (`decided`): few numbers were fitted for them, and the stacks
+        of other folds jump elsewhere. Accuracies are those of the path out of fold: the others would be too good.
         """
         probability = np.zeros((len(self.probability) + 1, len(out_of_fold.names)))
         probability[:-1, :-1], probability[-1, -1] = self.probability, 1.0
@@ -54,18 +43,10 @@ class RandomisedCandidates:
 def evenly_spaced_candidates(
     bias: FloatArray, n_candidates: int, *, largest: float, margin: float
 ) -> RandomisedCandidates:
-    """Return candidates whose biases are evenly spaced along a path.
+    """Return candidates whose biases are evenly spaced along a path with signed biases (p,), the unconstrained first.
 
-    Parameters
-    ----------
-    bias : ndarray of shape (p,)
-        Signed bias of the decisions of each stack, the unconstrained one first.
-    n_candidates : int
-        Number of candidates.
-    largest : float
-        Absolute bias from which on the weight of the FAUC is 0.
-    margin : float
-        How far to go beyond bias 0 to the other sign: the bias on other rows differs.
+    From an absolute bias of `largest` on, the weight of the FAUC is 0. The candidates go beyond bias 0 by `margin`: the
+    bias on other rows differs.
 
     Examples
     --------

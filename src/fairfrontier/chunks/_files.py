@@ -1,6 +1,6 @@
 """CSV, Parquet and Excel files as chunks: the one way from a file to rows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -246,97 +246,6 @@ def file_chunks(
     step = rows_of_chunk(chunk_rows, len(known.scores))
     batches = {"CSV": _csv_batches, "Parquet": _parquet_batches, "Excel": _excel_batches}[table.kind]
     return StreamedChunks(known.scores, _reader(table, known, partial(batches, table, known, step)))
-
-
-def gathered(
-    chunks: Iterable[Rows], *, n_rows: int | None = None, threshold: float | None = None, most_double: int | None = None
-) -> Rows:
-    """Return all rows of chunks as one object in memory.
-
-    Parameters
-    ----------
-    chunks : iterable of Rows
-        The rows, at least one.
-    n_rows : int, optional
-        How many rows there are, if that is known: the scores are then written where they stay.
-    threshold : float, optional
-        What decisions compare scores with.
-    most_double : int, optional
-        With more scores than this they are kept in single precision, on their side of the threshold.
-    """
-    parts: list[Rows] = []
-    scores: NDArray[Any] | None = None
-    n_scores, filled, single = 0, 0, False
-    for rows in chunks:
-        n_scores += rows.scores.size
-        expected = n_scores if n_rows is None else n_rows * rows.scores.shape[1]
-        if not single and most_double is not None and expected > most_double:
-            single = True
-            parts = [_in_single(part, threshold) for part in parts]
-        part = _in_single(rows, threshold) if single else rows
-        if n_rows is not None and len(rows) < n_rows:
-            if scores is None:
-                # One model after the other in memory: what is summed over rows is then read in one go.
-                scores = np.empty((part.scores.shape[1], n_rows), dtype=part.scores.dtype)
-            scores[:, filled : filled + len(part)] = part.scores.T
-            part = replace(part, scores=part.scores[:, :0])
-        filled += len(part)
-        parts.append(part)
-    if not parts:
-        raise InvalidInputError("chunks must hold at least one row; got none")
-    return parts[0] if len(parts) == 1 else _joined(parts, scores)
-
-
-def _joined(parts: Sequence[Rows], scores: NDArray[Any] | None) -> Rows:
-    """Return parts as one, with their scores (k, n) if these are together already."""
-    first = parts[0]
-    if scores is None:
-        dtype = np.result_type(*(part.scores.dtype for part in parts))
-        scores = np.empty((len(first.names), sum(len(part) for part in parts)), dtype=dtype)
-        start = 0
-        for part in parts:
-            scores[:, start : start + len(part)] = part.scores.T
-            start += len(part)
-
-    def joined(values: list[Any]) -> Any:
-        return None if values[0] is None else np.concatenate(values)
-
-    return Rows(
-        y=joined([part.y for part in parts]),
-        scores=scores.T,
-        sensitive={name: joined([part.sensitive[name] for part in parts]) for name in first.sensitive},
-        names=first.names,
-        row=joined([part.row for part in parts]),
-        weight=joined([part.weight for part in parts]),
-        fold=joined([part.fold for part in parts]),
-    )
-
-
-def _in_single(rows: Rows, threshold: float | None) -> Rows:
-    return rows if rows.scores.dtype == np.float32 else replace(rows, scores=single_precision(rows.scores, threshold))
-
-
-def single_precision(numbers: NDArray[Any], threshold: float | None) -> NDArray[np.float32]:
-    """Return scores in single precision that are above `threshold` exactly where they were in double precision.
-
-    Examples
-    --------
-    >>> scores = np.array([0.5, 0.5 + 1e-12])
-    >>> scores.astype(np.float32) > 0.5, single_precision(scores, 0.5) > 0.5
-    (array([False, False]), array([False,  True]))
-    """
-    result = numbers.astype(np.float32, copy=False)
-    if threshold is None or np.can_cast(numbers.dtype, np.float32):  # as precise as it was: on the same side
-        return result
-    # As a double: compared with a plain float, single precision would round the threshold.
-    threshold = np.float64(threshold)
-    # One column after the other, which stays in the processor's cache.
-    for new, old in [(result, numbers)] if numbers.ndim == 1 else zip(result.T, numbers.T, strict=True):
-        for row in np.flatnonzero((new > threshold) != (old > threshold)):
-            toward = np.float32(np.inf if old[row] > threshold else -np.inf)
-            while (new[row] > threshold) != (old[row] > threshold):
-                new[row] = np.nextafter(new[row], toward)
-    return result
 
 
 def file_schema(path: str | Path, *, delimiter: str | None = None) -> Any:

@@ -4,8 +4,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairfrontier.datasets._archive import Column, Table, binary_column, read_table
-from fairfrontier.datasets._bunch import AsFrame, Recipe, check_choice, deliver
+from fairfrontier.datasets._bunch import (
+    AsFrame,
+    Column,
+    Table,
+    binary_column,
+    check_choice,
+    deliver,
+    read_table,
+)
 
 DESCR = """\
 COMPAS recidivism
@@ -96,7 +103,7 @@ def load_compas(
     target = table.pop("two_year_recid")
     scores = {name: table.pop(name) for name in ("decile_score", "score_text")}
     white = table["race"].equals("Caucasian")
-    recipe = Recipe(
+    return deliver(
         name="compas",
         features=_binary_features(table) if features == "binary" else table,
         target_name="two_year_recid",
@@ -114,8 +121,9 @@ def load_compas(
         paper_encoding="onehot",
         descr=DESCR,
         extra={"scores": scores},
+        return_X_y=return_X_y,
+        as_frame=as_frame,
     )
-    return deliver(recipe, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def _binary_features(table: Table) -> Table:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-from fairfrontier.datasets._archive import Column, Table
+from fairfrontier.datasets._bunch import Column, Table
 from fairfrontier.exceptions import InvalidInputError
 
 ENCODINGS = ("auto", "onehot", "dummy", "ordinal")

@@ -6,12 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier.datasets._adult import load_adult
-from fairfrontier.datasets._bank import load_bank
-from fairfrontier.datasets._communities import load_communities
 from fairfrontier.datasets._compas import load_compas
-from fairfrontier.datasets._default import load_default
 from fairfrontier.datasets._design import design_matrix
+from fairfrontier.datasets._uci import load_adult, load_bank, load_communities, load_default
 
 
 @dataclass(frozen=True)

@@ -61,26 +61,6 @@ def decision_path(
 ) -> DecisionPath:
     """Compute every decision state of scores base + s·slope for s in [low, high].
 
-    Parameters
-    ----------
-    base, slope : ndarray of shape (n,)
-        The scores' intercepts and slopes.
-    codes : ndarray of shape (n,)
-        The cell of each row.
-    contrasts : Contrasts
-        Labels and row sets of these cells.
-    low, high : float
-        The ends of the line.
-    threshold : float
-        A score strictly above it is decision 1.
-    sample_weight : ndarray of shape (n,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    DecisionPath
-        At most 2n + 1 states.
-
     Notes
     -----
     A row with a rising score decides 1 just after its crossing point, one with a falling score decides 0 from it on.

@@ -191,20 +191,6 @@ def _ratio_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> T
 def signed_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> TAFCurve:
     """Compute the best accuracy of any randomised mixture at each level of fairness.
 
-    Parameters
-    ----------
-    rates : ndarray of shape (k, s)
-        The rate of each model in each row set.
-    sets : RowSets
-        How the row sets are compared.
-    accuracy : ndarray of shape (k,)
-        Accuracy of each model.
-
-    Returns
-    -------
-    TAFCurve
-        Linear between its knots; `mixture` has the probabilities of the models at each knot.
-
     Notes
     -----
     With one contrast it is the upper hull in the plane (signed bias, accuracy), folded at zero; with several it is a

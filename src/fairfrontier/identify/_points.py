@@ -16,9 +16,8 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._callable_measures import Calls
 from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
-from fairfrontier.identify._multiclass import class_decisions, joined
+from fairfrontier.identify._other_measures import Calls, class_decisions, joined
 from fairfrontier.metrics._accuracy import Accuracy, best_constant
 from fairfrontier.metrics._contrasts import Fairness, RowSets, row_masks
 from fairfrontier.metrics._sums import Sums, check_mask_length, masks_of_chunks, sum_rows

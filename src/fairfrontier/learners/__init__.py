@@ -1,18 +1,15 @@
 """Learners: the model families to stack, models of the attribute, and the fair methods to compare with."""
 
 from fairfrontier.learners._adversarial import AdversarialDebiasing
-from fairfrontier.learners._cost_sensitive import FCSC
 from fairfrontier.learners._fagtb import FAGTB
 from fairfrontier.learners._fair_learner import FairGrid
 from fairfrontier.learners._family import FamilyUnion, ModelFamily
 from fairfrontier.learners._group_models import GroupModels, fit_group_models
 from fairfrontier.learners._kernel_fair import KernelFair
-from fairfrontier.learners._kitchen_sink import kitchen_sink
-from fairfrontier.learners._minipatch import MinipatchTrees, MinipatchTreesRegressor
-from fairfrontier.learners._plug_in import FPIR, LinearPost
 from fairfrontier.learners._reductions import Reductions
-from fairfrontier.learners._trees import TreeFamily, forest_trees
-from fairfrontier.learners._zoo import FittedModels, classifier_zoo, fit_models, regressor_zoo
+from fairfrontier.learners._trees import MinipatchTrees, MinipatchTreesRegressor, TreeFamily, forest_trees
+from fairfrontier.learners._two_groups import FCSC, FPIR, LinearPost
+from fairfrontier.learners._zoo import FittedModels, classifier_zoo, fit_models, kitchen_sink, regressor_zoo
 
 __all__ = [
     "AdversarialDebiasing",

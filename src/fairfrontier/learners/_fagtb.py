@@ -11,9 +11,7 @@ from fairfrontier._extras import require
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._fair_learner import FairLearner, FairProblem, balance
-from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import check_counts, seed_sequence
-from fairfrontier.learners._progress import track
+from fairfrontier.learners._family import Matrix, check_counts, seed_sequence, track
 
 Vector = NDArray[np.float32]
 _PURPOSE = "FAGTB"

@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._validation import Attribute, attributes, number, one_of, same_order
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.learners._family import Matrix, repeated
-from fairfrontier.learners._inputs import features, features_and_labels
+from fairfrontier.learners._family import Matrix, features, features_and_labels, repeated
 from fairfrontier.metrics._contrasts import named_measure
 
 

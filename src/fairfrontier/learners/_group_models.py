@@ -19,8 +19,7 @@ from fairfrontier._attribute_models import (
 from fairfrontier._groups import GROUP
 from fairfrontier._validation import attributes, column, one_of, same_length, same_order
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import as_rows, seed_sequence
+from fairfrontier.learners._family import Matrix, as_rows, seed_sequence
 from fairfrontier.metrics._contrasts import intersection, named_measure
 
 

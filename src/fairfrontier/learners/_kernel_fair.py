@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._adversarial import NetCore, _one_thread, standardise
-from fairfrontier.learners._adversarial_net import Adam, Predictors, Tensor
+from fairfrontier.learners._adversarial import Adam, NetCore, Predictors, Tensor, _one_thread, standardise
 from fairfrontier.learners._fair_learner import FairLearner, FairProblem
-from fairfrontier.learners._inputs import check_counts, seed_sequence
+from fairfrontier.learners._family import check_counts, seed_sequence
 
 
 class KernelFair(FairLearner):
@@ -136,19 +135,7 @@ def _memberships(problem: FairProblem) -> NDArray[np.float32]:
 
 
 def _smoothed_bias_slope(torch: Any, score: Tensor, member: Tensor, width: float) -> Tensor:
-    """Return the derivative (b, v) of Σ (rate of the group − rate of all)²/2 by the scores.
-
-    Parameters
-    ----------
-    torch : module
-        PyTorch.
-    score : tensor of shape (b, v)
-        Scores of v networks.
-    member : tensor of shape (b, conditions, 1 + groups)
-        See `_memberships`.
-    width : float
-        Bandwidth of the kernel.
-    """
+    """Return the derivative (b, v) of Σ (rate of the group − rate of all)²/2 by the scores."""
     distance = (score - 0.5) / width
     accepted = 0.5 * (1.0 + torch.erf(distance / 2.0**0.5))
     density = torch.exp(-0.5 * distance**2) / (width * (2.0 * np.pi) ** 0.5)

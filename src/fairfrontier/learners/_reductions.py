@@ -17,9 +17,7 @@ from threadpoolctl import threadpool_limits
 from fairfrontier._extras import require
 from fairfrontier._validation import one_of
 from fairfrontier.learners._fair_learner import FairLearner, FairProblem
-from fairfrontier.learners._family import Matrix
-from fairfrontier.learners._inputs import check_counts, features, seed_sequence
-from fairfrontier.learners._progress import track
+from fairfrontier.learners._family import Matrix, check_counts, features, seed_sequence, track
 
 _MOMENTS = {
     "demographic_parity": "DemographicParity",

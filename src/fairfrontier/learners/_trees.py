@@ -1,23 +1,34 @@
-"""Many decision trees as one family: their predictions are one matrix."""
+"""Families of trees: forests tree by tree, and minipatches, whose trees see few rows and columns."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_classifier
+from sklearn.tree import DecisionTreeRegressor
 from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import alike, leaf_values, over_all_columns, sum_of_leaves
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._family import Matrix, numbered
-from fairfrontier.learners._inputs import as_rows
+from fairfrontier.learners._family import (
+    Matrix,
+    as_rows,
+    check_counts,
+    count_of,
+    features,
+    features_and_labels,
+    features_and_target,
+    numbered,
+    seed_sequence,
+    track,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,3 +248,237 @@ def _patch_trees(forest: Any, classify: bool) -> Iterator[PatchTree]:
         yield PatchTree(
             model.tree_, np.asarray(seen, dtype=np.intp) if some_see_a_part else None, values.astype(np.float32)
         )
+
+
+# A fraction of a small data set would be too few rows to split on.
+_LEAST_ROWS = 64
+# Trees per task: few enough for the threads to finish together; it does not depend on n_jobs.
+_TREES_PER_TASK = 50
+
+
+class _Minipatch(BaseEstimator):
+    """What the classifier and the regressor share."""
+
+    def __init__(
+        self,
+        n_estimators: int = 1000,
+        *,
+        max_samples: float = 0.1,
+        max_features: float = 0.1,
+        max_depth: int | None = None,
+        min_samples_leaf: int = 5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.max_samples = max_samples
+        self.max_features = max_features
+        self.max_depth = max_depth
+        self.min_samples_leaf = min_samples_leaf
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the trees' names, ``minipatch/tree_000`` and so on."""
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.names
+
+    @property
+    def is_randomized(self) -> bool:
+        """Return False: every tree is a deterministic model."""
+        return False
+
+    @property
+    def estimators(self) -> list[tuple[str, Any]]:
+        """Return (name, fitted tree) pairs."""
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.estimators
+
+    def predict_matrix(self, X: Any) -> Matrix:
+        """Return the prediction of every tree.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n, n_estimators), float32
+            Score of class 1, or the predicted value.
+        """
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.predict_matrix(features(self, X, dtype=np.float32))
+
+    def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum (n,) of the trees' predictions times `weights` (n_estimators,), without their matrix."""
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.predict_weighted(features(self, X, dtype=np.float32), weights)
+
+    def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
+        """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""
+        check_is_fitted(self, "family_")
+        count = count_of(self.max_samples, n_rows, parameter="max_samples", least=_LEAST_ROWS)
+        seeds = np.random.SeedSequence(self.seed_).spawn(len(self.names))
+        seen = np.zeros((n_rows, len(seeds)), dtype=bool)
+        for tree, seed in enumerate(seeds):
+            seen[_patch_rows(np.random.default_rng(seed), n_rows, count), tree] = True
+        return seen
+
+    def _grow(self, X: NDArray[np.float32], y: NDArray[np.float64], classes: NDArray[Any] | None) -> TreeFamily:
+        check_counts(self, "n_estimators")
+        rows = count_of(self.max_samples, len(X), parameter="max_samples", least=_LEAST_ROWS)
+        columns = count_of(self.max_features, X.shape[1], parameter="max_features", least=2)
+        root = seed_sequence(self.random_state)
+        self.seed_ = int(root.entropy)  # type: ignore[arg-type]
+        seeds = root.spawn(self.n_estimators)
+        tasks = [seeds[i : i + _TREES_PER_TASK] for i in range(0, len(seeds), _TREES_PER_TASK)]
+        threads = Parallel(n_jobs=effective_n_jobs(self.n_jobs), prefer="threads", return_as="generator")
+        grown = threads(delayed(self._grow_some)(X, y, rows, columns, task) for task in tasks)
+        parts = track(grown, total=len(tasks), description="Growing minipatch trees")
+        trees = tuple(tree for part in parts for tree in part)
+        names = numbered("minipatch", len(trees))
+        known = known_features(self)
+        return TreeFamily(names, trees, X.shape[1], classes, self.n_jobs, feature_names=known)
+
+    def _grow_some(
+        self,
+        X: NDArray[np.float32],
+        y: NDArray[np.float64],
+        rows: int,
+        columns: int,
+        seeds: list[np.random.SeedSequence],
+    ) -> list[PatchTree]:
+        trees = []
+        for seed in seeds:
+            rng = np.random.default_rng(seed)
+            row = _patch_rows(rng, len(X), rows)
+            column = np.sort(rng.choice(X.shape[1], columns, replace=False))
+            # On 0/1 labels the squared error is half the Gini index: one kind of tree serves both tasks,
+            # and its leaf means are the frequencies of class 1.
+            model = DecisionTreeRegressor(
+                max_depth=self.max_depth,
+                min_samples_leaf=self.min_samples_leaf,
+                random_state=int(rng.integers(2**31 - 1)),
+            )
+            model.fit(X[np.ix_(row, column)], y[row], check_input=False)
+            values = model.tree_.value[:, 0, 0].astype(np.float32)
+            trees.append(PatchTree(model.tree_, column, values))
+        return trees
+
+
+def _patch_rows(rng: np.random.Generator, n_rows: int, count: int) -> NDArray[np.intp]:
+    """Return the rows of a patch: the first numbers that its tree draws."""
+    return rng.choice(n_rows, count, replace=False)
+
+
+class MinipatchTrees(ClassifierMixin, _Minipatch):
+    """Classify with many decision trees, each grown on a small random patch of rows and features.
+
+    Parameters
+    ----------
+    n_estimators : int, default=1000
+        Number of trees.
+    max_samples : int or float, default=0.1
+        Rows of a patch, drawn without replacement: a count, or a fraction (at least 64 rows where there are
+        as many).
+    max_features : int or float, default=0.1
+        Features of a patch: a count, or a fraction (at least two).
+    max_depth : int, default=None
+        Largest depth of a tree; None: no bound.
+    min_samples_leaf : int, default=5
+        Fewest patch rows in a leaf.
+    n_jobs : int, default=None
+        Threads; the result is the same to the last bit with any number.
+    random_state : int, RandomState, Generator or None, default=None
+        Seed. Every tree has random numbers of its own.
+
+    Attributes
+    ----------
+    family_ : TreeFamily
+        The trees.
+    classes_ : ndarray of shape (2,)
+        The two classes; scores are those of the second.
+    n_features_in_ : int
+        Number of features.
+    seed_ : int
+        What every tree's random numbers come from.
+
+    Notes
+    -----
+    Yao and Allen (2020) grow each learner on a *minipatch*, a small subset of both rows and features. The
+    trees are weak and diverse; FairStacks gives each a weight (`predict_matrix`), while `predict_proba` of this
+    estimator is their plain average.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> X, y = make_classification(random_state=0)
+    >>> trees = MinipatchTrees(n_estimators=20, random_state=0).fit(X, y)
+    >>> trees.predict_matrix(X).shape, trees.names[0]
+    ((100, 20), 'minipatch/tree_00')
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like or dataframe of shape (n, d)
+            Training rows.
+        y : array-like of shape (n,)
+            Labels of two classes.
+
+        Returns
+        -------
+        self
+        """
+        X, y, classes = features_and_labels(self, X, y, dtype=np.float32)
+        self.classes_ = classes
+        self.family_ = self._grow(X, y, classes)
+        return self
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the trees' average class probabilities (n, 2)."""
+        score = self.predict_matrix(X).mean(axis=1, dtype=np.float64)
+        return np.column_stack([1.0 - score, score])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class (n,) whose average probability is above one half."""
+        above = self.predict_proba(X)[:, 1] > 0.5
+        classes: NDArray[Any] = self.classes_
+        return classes[above.astype(np.intp)]
+
+
+class MinipatchTreesRegressor(RegressorMixin, _Minipatch):
+    """Predict a number with many decision trees, each grown on a small random patch of rows and features.
+
+    The twin of `MinipatchTrees`, with the same parameters.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_regression
+    >>> X, y = make_regression(n_features=5, random_state=0)
+    >>> MinipatchTreesRegressor(n_estimators=20, random_state=0).fit(X, y).predict_matrix(X).shape
+    (100, 20)
+    """
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Grow the trees on rows X (n, d) and the numeric target y (n,)."""
+        X, y = features_and_target(self, X, y, dtype=np.float32)
+        self.family_ = self._grow(X, y, None)
+        return self
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Return the trees' average prediction (n,)."""
+        return np.asarray(self.predict_matrix(X).mean(axis=1, dtype=np.float64))

@@ -13,17 +13,14 @@ from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import number, one_of
 from fairfrontier.chunks import whole
-from fairfrontier.chunks._files import gathered
-from fairfrontier.chunks._source import StreamedChunks
+from fairfrontier.chunks._source import StreamedChunks, gathered
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT
 from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import StepWeight, Weight
-from fairfrontier.report._achievable import Achievable, achievable_summary
-from fairfrontier.report._evaluate import Evaluation, check_reference, evaluate_chunks
-from fairfrontier.report._intervals import differences, fauc_bounds
+from fairfrontier.report._evaluate import Evaluation, check_reference, differences, evaluate_chunks, fauc_bounds
 from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
@@ -47,7 +44,7 @@ from fairfrontier.report._tables import (
     points_table,
 )
 from fairfrontier.report._without_labels import summarise_selections
-from fairfrontier.report._words import level, plain
+from fairfrontier.report._words import Achievable, achievable_summary, level, plain
 
 # Models that a notebook shows.
 _SHOWN_MODELS = 50
@@ -61,19 +58,7 @@ def summarise_rows(
     stack: bool = True,
     in_memory: bool = False,
 ) -> dict[str, Any]:
-    """Evaluate models and return all that a report shows.
-
-    Parameters
-    ----------
-    chunks : StreamedChunks
-        Labels (True for the positive one, numbers for regression), groups and scores.
-    settings : Settings
-        What was asked.
-    stack : bool
-        Also say what a fair stack of the models would reach, by cross-fitting.
-    in_memory : bool
-        Whether the rows are one chunk in memory; else there is no interval.
-    """
+    """Evaluate models and return all that a report shows."""
     base = evaluate_chunks(chunks, **settings.measures())
     check_reference(settings.reference, base.groups)
     bounds = bounds_in_memory(chunks, base, settings) if in_memory else None

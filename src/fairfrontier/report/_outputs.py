@@ -41,6 +41,8 @@ _MOST_SHOWN = 20
 # A line of a sheet that Excel cannot hold.
 _MOST_LINES = 1_048_575
 _SECONDS = 120
+# A page holds the table of groups up to this many rows; the file has it whatever its length.
+_MOST_GROUP_ROWS = 10_000
 
 
 def render_html(summary: dict[str, Any]) -> str:
@@ -71,13 +73,16 @@ def render_html(summary: dict[str, Any]) -> str:
     script = "\n".join(_template(name) for name in _SCRIPTS)
     header, lines = groups_table(summary, [summary["subject"]])
     impact = [dict(zip(header, row, strict=True)) for row in lines]
+    n_lines = summary["n_models"] * sum(len(attribute["groups"]) for attribute in summary["attributes"])
+    groups = groups_csv(summary) if n_lines <= _MOST_GROUP_ROWS else None
     page: str = environment.get_template("report.html").render(
         summary=summary,
+        has_groups=groups is not None,
         policy=_policy([library, script], style),
         style=markup(style),
         library=markup(library),
         script=markup(script),
-        data=markup(embedded_json(summary)),
+        data=markup(embedded_json({**summary, "groups_csv": groups})),
         z=NormalDist().inv_cdf(0.5 + summary["settings"]["confidence"] / 2),
         verdicts=VERDICTS,
         words={key: word[:1].upper() + word[1:] if key == "accuracy" else word for key, word in said.items()},
@@ -172,17 +177,7 @@ def output_names(
 
 
 def left_over(folder: Path, written: Iterable[str], *, source: Path | None = None) -> list[str]:
-    """Return the files of a folder that `audit`, `stack` or `demo` has written and that will not be written now.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder for the results.
-    written : iterable of str
-        What will be written.
-    source : Path, optional
-        A file that is read, whatever it is called.
-    """
+    """Return the files of a folder that `audit`, `stack` or `demo` has written and that will not be written now."""
     ours = (*output_names(differences=True, xlsx=True, pdf=True, ll144=True), "weights.csv", "model.skops", "taf.png")
     old = [folder / name for name in ours if name not in set(written)]
     present = [path for path in old if path.is_symlink() or path.is_file()]
@@ -192,24 +187,10 @@ def left_over(folder: Path, written: Iterable[str], *, source: Path | None = Non
 def write_results(
     summary: dict[str, Any], folder: Path, *, xlsx: bool = False, pdf: bool = False, ll144: bool = False
 ) -> None:
-    """Write the report and the tables behind it.
-
-    Parameters
-    ----------
-    summary : dict
-        As made by `summarise` or `summarise_selections`.
-    folder : Path
-        Where to.
-    xlsx : bool
-        Also write one workbook with all tables.
-    pdf : bool
-        Also print the page with a Chromium that is installed.
-    ll144 : bool
-        Also write the table of New York City's Local Law 144.
-    """
+    """Write the report and the tables behind it."""
     texts = {"report.html": page(summary), "model_card.md": model_card(summary)}
     texts["summary.json"] = json.dumps(machine_readable(summary), indent=2, allow_nan=False) + "\n"
-    texts["groups.csv"] = summary["groups_csv"] or groups_csv(summary)
+    texts["groups.csv"] = groups_csv(summary)
     if summary["labelled"]:
         texts |= {"points.csv": points_csv(summary), "frontier.csv": frontier_csv(summary)}
     if summary["labelled"] and summary["differences"] is not None:
@@ -231,7 +212,7 @@ def page(summary: dict[str, Any]) -> str:
 
 def machine_readable(summary: dict[str, Any]) -> dict[str, Any]:
     """Return what `summary.json` holds: the findings, as text and as numbers, about the submitted models."""
-    inside = ("models", "attributes", "frontier", "groups_csv", "ll144")
+    inside = ("models", "attributes", "frontier", "ll144")
     machine = {key: value for key, value in summary.items() if key not in inside}
     machine |= {key: plain(summary[key]) for key in ("recommendation", "overview", "rule") if key in summary}
     machine["subject"] = summary["models"]["names"][summary["subject"]]

@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._columns import factorize
+from fairfrontier._columns import factorize, plain_number
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier._writing import plain_number
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
@@ -49,45 +48,23 @@ _NEGATIVE = re.compile(
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """What a file holds; the surveys of two parts can be added.
+    """What a file holds; the surveys of two parts can be added."""
 
-    Attributes
-    ----------
-    n_rows : int
-        How many rows.
-    labels : dict of str to int
-        The values of a class label, as `label_text` writes them, and how many rows have each.
-    written : dict of str to str
-        The same values as they stand in the file.
-    groups : dict of str to dict of str to int
-        The same for each sensitive attribute.
-    combinations : set of tuple of str
-        The combinations of groups.
-    missing : dict of str to (int, int)
-        The first row without a value, and how many there are, for each column of labels or groups that has one.
-    low, high : ndarray of shape (k,)
-        The smallest and the largest finite value of each column of scores.
-    no_score : ndarray of shape (k,)
-        The first row in which a column has no finite value; very large: there is none.
-    n_no_score : ndarray of shape (k,)
-        In how many rows it has none.
-    only_01 : ndarray of shape (k,)
-        Whether a column has no other finite values than 0 and 1.
-    zeros, ones : dict of str to ndarray of shape (k,)
-        For each label, the number of zeros and of ones in the columns that have no other values than these.
-    """
-
-    n_rows: int
-    labels: dict[str, int]
-    written: dict[str, str]
-    groups: dict[str, dict[str, int]]
-    combinations: set[tuple[str, ...]]
+    n_rows: int  # how many rows
+    labels: dict[str, int]  # the values of a class label, as `label_text` writes them, and how many rows have each
+    written: dict[str, str]  # the same values as they stand in the file
+    groups: dict[str, dict[str, int]]  # the same for each sensitive attribute
+    combinations: set[tuple[str, ...]]  # the combinations of groups
+    # the first row without a value, and how many there are, for each column of labels or groups that has one
     missing: dict[str, tuple[int, int]]
+    # low, high (k,): the smallest and the largest finite value of each column of scores
     low: FloatArray
     high: FloatArray
-    no_score: NDArray[np.int64]
-    n_no_score: NDArray[np.int64]
-    only_01: NDArray[np.bool_]
+    no_score: NDArray[np.int64]  # (k,): the first row in which a column has no finite value; very large: there is none
+    n_no_score: NDArray[np.int64]  # (k,): in how many rows it has none
+    only_01: NDArray[np.bool_]  # (k,): whether a column has no other finite values than 0 and 1
+    # zeros, ones (k,): for each label, the number of zeros and of ones in the columns that have no other values than
+    # these
     zeros: dict[str, FloatArray]
     ones: dict[str, FloatArray]
 
@@ -226,15 +203,6 @@ def ordered_labels(
     values: Sequence[str], *, option: str, written: Mapping[str, str] | None = None
 ) -> tuple[tuple[str, str], str]:
     """Return two labels, the negative one first, and how the positive one was found; empty: it is plain.
-
-    Parameters
-    ----------
-    values : sequence of str
-        Both labels, as `label_text` writes them.
-    option : str
-        What the user can say it with.
-    written : mapping of str to str, optional
-        The labels as they stand in the file, for the words.
 
     Examples
     --------
@@ -388,25 +356,14 @@ class Prepared:
 
 @dataclass(frozen=True, eq=False)
 class AtThresholds:
-    """The step that gives every model its own threshold, and a model with several thresholds a column for each.
+    """The step that gives every model its own threshold, and a model with several thresholds a column for each."""
 
-    Attributes
-    ----------
-    columns : ndarray of shape (q,)
-        The column of scores that each new column is made of.
-    limits : ndarray of shape (q,)
-        The threshold of each.
-    scale : ndarray of shape (q,) or None
-        Scores become 0.5 + (score − threshold)·scale, which lies in [0, 1] and is above 0.5 exactly where the score is
-        above its threshold; None: decisions 0 and 1.
-    names : tuple of str, length q
-        The new columns.
-    """
-
-    columns: IntArray
-    limits: FloatArray
+    columns: IntArray  # (q,): the column of scores that each new column is made of
+    limits: FloatArray  # (q,): the threshold of each
+    # (q,): scores become 0.5 + (score − threshold)·scale, which lies in [0, 1] and is above 0.5 exactly where the score
+    # is above its threshold; None: decisions 0 and 1
     scale: FloatArray | None
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the new columns
 
     def __call__(self, rows: Rows) -> Rows:
         scores = rows.scores[:, self.columns]
@@ -425,17 +382,7 @@ def at_thresholds(
     thresholds: Mapping[str, Sequence[float]],
     ranges: tuple[FloatArray, FloatArray] | None,
 ) -> AtThresholds:
-    """Return the step for the thresholds of every model.
-
-    Parameters
-    ----------
-    names : sequence of str, length k
-        The models.
-    thresholds : mapping of str to sequence of float
-        One threshold or more for each.
-    ranges : (low, high), each of shape (k,), or None
-        The range of each model's scores; None: make decisions of them.
-    """
+    """Return the step for the thresholds of every model."""
     pairs = [(i, float(limit)) for i, name in enumerate(names) for limit in thresholds[name]]
     columns, limits = np.array([i for i, _ in pairs]), np.array([limit for _, limit in pairs])
     new = [names[i] if len(thresholds[names[i]]) == 1 else f"{names[i]} > {limit:g}" for i, limit in pairs]
@@ -452,19 +399,7 @@ def on_one_scale(
     *,
     accuracy: str = "accuracy",
 ) -> tuple[StreamedChunks, float]:
-    """Return chunks whose scores have one threshold in common, and that threshold.
-
-    Parameters
-    ----------
-    chunks : StreamedChunks
-        The rows.
-    thresholds : mapping of str to sequence of float
-        One threshold or more for each model.
-    ranges : (low, high), each of shape (k,), or None
-        The range of each model's scores; None: make decisions of them.
-    accuracy : str
-        The measure: that of probabilities needs them as they are.
-    """
+    """Return chunks whose scores have one threshold in common, and that threshold."""
     values = {tuple(limits) for limits in thresholds.values()}
     if ranges is not None:
         _check_reached([thresholds[name] for name in chunks.names], *ranges)
@@ -481,15 +416,7 @@ def on_one_scale(
 
 
 def _check_reached(thresholds: Sequence[Sequence[float]], low: FloatArray, high: FloatArray) -> None:
-    """Raise if a threshold is so far off that it cannot have been meant for these scores.
-
-    Parameters
-    ----------
-    thresholds : sequence of k sequences of float
-        The thresholds of each model.
-    low, high : ndarray of shape (k,)
-        The range of each model's scores; what lies in [0, 1] may be a probability.
-    """
+    """Raise if a threshold is so far off that it cannot have been meant for these scores."""
     for limit in sorted({limit for limits in thresholds for limit in limits}):
         models = [i for i, limits in enumerate(thresholds) if limit in limits]
         lowest, highest = min(0.0, low[models].min()), max(1.0, high[models].max())

@@ -9,8 +9,7 @@ import numpy as np
 from fairfrontier._rows import Key, Rows
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.chunks import whole
-from fairfrontier.chunks._files import gathered
-from fairfrontier.chunks._source import StreamedChunks
+from fairfrontier.chunks._source import StreamedChunks, gathered
 from fairfrontier.exceptions import GroupError, InfeasibleError, InvalidInputError
 from fairfrontier.optimize._cross_validation import Folds, StackRows, hashed_folds
 from fairfrontier.optimize._fitting import InUnits, fit_stacks
@@ -169,13 +168,6 @@ def trial(
 
     Each half is scored by a stack that was fitted on (a part of) the other, so that every row counts and none is used
     twice.
-
-    Returns
-    -------
-    Evaluation or None
-        The points of the path on all rows; None where no stack can be fitted.
-    str
-        How it came about, or why it did not.
     """
     if base.n_rows < MIN_ROWS:
         return (
@@ -256,28 +248,15 @@ def path_names(names: Sequence[str], path: FairPath) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class FittedStack:
-    """A stack fitted on one part of the rows and evaluated on the rest.
+    """A stack fitted on one part of the rows and evaluated on the rest."""
 
-    Attributes
-    ----------
-    model : FairStacksClassifier or FairStacksRegressor
-        At the chosen operating point.
-    held_out : StreamedChunks
-        The rows that it has not seen.
-    base, stack : Evaluation
-        The models, and the operating point followed by the path, on these rows.
-    n_fit : int
-        Rows that it was fitted to.
-    n_calibration : int
-        Rows on which it was shown to be fair.
-    """
-
-    model: Any
-    held_out: StreamedChunks
+    model: Any  # at the chosen operating point
+    held_out: StreamedChunks  # the rows that it has not seen
+    # base, stack: the models, and the operating point followed by the path, on these rows
     base: Evaluation
     stack: Evaluation
-    n_fit: int
-    n_calibration: int = 0
+    n_fit: int  # rows that it was fitted to
+    n_calibration: int = 0  # rows on which it was shown to be fair
 
 
 # The rows are dealt into this many parts, of which some are held out.

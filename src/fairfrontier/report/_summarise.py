@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier._columns import family_of
 from fairfrontier._version import __version__
-from fairfrontier._writing import family_of
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints
@@ -16,14 +16,11 @@ from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight, fauc
 from fairfrontier.report._evaluate import Evaluation, GroupCounts, reference_notes
-from fairfrontier.report._intervals import proportion_test, worst_ratios
-from fairfrontier.report._tables import groups_csv
+from fairfrontier.report._tables import proportion_test, worst_ratios
 from fairfrontier.report._words import overview, recommendation, rule_sentence, words
 
 # More families than this are not told apart by colour; the smallest are put together.
 MAX_FAMILIES = 10
-# A page holds the table of groups up to this many rows; the file has it whatever its length.
-_MOST_GROUP_ROWS = 10_000
 OTHER_FAMILY = "other families"
 STACK_FAMILY = "fair stack"
 
@@ -204,8 +201,6 @@ def summarise(
     summary["recommendation"] = recommendation(summary)
     summary["overview"] = overview(summary)
     summary["rule"] = rule_sentence(summary)
-    n_groups = sum(len(counts.groups) for counts in groups)
-    summary["groups_csv"] = groups_csv(summary) if summary["n_models"] * n_groups <= _MOST_GROUP_ROWS else None
     return summary
 
 

@@ -1,13 +1,40 @@
-"""The tables behind a report: headers and rows, and CSV that a spreadsheet shows and never runs."""
+"""The tables behind a report, as CSV that a spreadsheet shows and never runs; intervals and tests of group rates.
+
+Those of ratios of selection rates hold for small counts, and give the verdict of the four-fifths rule.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaincinv, ndtr, ndtri
 
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, to_csv
-from fairfrontier.report._intervals import proportion_test, ratio_interval, wilson
+
+FOUR_FIFTHS = 0.8
+
+
+# Below this expected count the normal approximation of a test is not good enough.
+_FEW = 10.0
+
+
+# Chances of two tables that differ by less than this part are equal.
+_TIED = 1e-9
+
+
+# Halvings of the logarithm of a ratio: more than enough for double precision.
+_HALVINGS = 60
+
+
+# No ratio of counts in memory is farther from 1 than this.
+_FARTHEST = np.log(1e12)
+
+
+# Pairs of groups that are looked at closely, of those that an approximation puts first.
+_PAIRS = 6
 
 
 class Table(NamedTuple):
@@ -280,3 +307,167 @@ def all_tables(summary: dict[str, Any]) -> dict[str, Table]:
     if summary["differences"] is not None:
         tables["differences"] = differences_table(summary["differences"])
     return tables
+
+
+BELOW, ABOVE, CANNOT_TELL, NO_RATIO = "below", "above", "cannot tell", "nobody selected"
+
+
+def wilson(hits: Any, n: Any, confidence: float) -> tuple[FloatArray, FloatArray]:
+    """Return Wilson's score interval of shares; NaN where there are no rows.
+
+    Examples
+    --------
+    >>> [float(end.round(4)) for end in wilson(8, 10, 0.95)]
+    [0.4902, 0.9433]
+    """
+    hits, n = np.broadcast_arrays(np.asarray(hits, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    square = float(ndtri(0.5 + confidence / 2.0)) ** 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = hits / n
+        centre = (share + square / (2 * n)) / (1 + square / n)
+        half = np.sqrt(square * share * (1 - share) / n + (square / (2 * n)) ** 2) / (1 + square / n)
+    return np.clip(centre - half, 0.0, 1.0), np.clip(centre + half, 0.0, 1.0)
+
+
+def ratio_interval(hits: Any, n: Any, other_hits: Any, other_n: Any, confidence: Any) -> tuple[FloatArray, FloatArray]:
+    """Return Koopman's score interval for the ratio of two shares, (hits ÷ n) ÷ (other_hits ÷ other_n).
+
+    Notes
+    -----
+    The interval holds the ratios θ that the score test does not reject: with p₂ the most likely share of the second
+    group under p₁ = θ·p₂, (x₁ − n₁p₁)² / (n₁p₁(1 − p₁)) + (x₂ − n₂p₂)² / (n₂p₂(1 − p₂)) is at most the quantile of χ².
+    It needs no large counts, and is defined where a count is 0.
+
+    Examples
+    --------
+    >>> [float(end.round(2)) for end in ratio_interval(36, 40, 16, 80, 0.95)]
+    [2.94, 7.15]
+    """
+    arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (hits, n, other_hits, other_n, confidence)))
+    x1, n1, x2, n2, level = (np.ravel(array) for array in arrays)
+    limit = 2.0 * gammaincinv(0.5, level)  # the quantile of χ² with one degree of freedom
+    with np.errstate(divide="ignore", invalid="ignore"):
+        start = np.log(x1 / n1) - np.log(x2 / n2)
+    start = np.clip(np.where(np.isnan(start), 0.0, start), -_FARTHEST, _FARTHEST)
+    ends = []
+    for sign in (-1.0, 1.0):
+        inside, outside = start.copy(), np.full_like(start, sign * _FARTHEST)
+        for _ in range(_HALVINGS):
+            middle = (inside + outside) / 2
+            accepted = _score(np.exp(middle), x1, n1, x2, n2) <= limit
+            inside, outside = np.where(accepted, middle, inside), np.where(accepted, outside, middle)
+        ends.append(np.exp((inside + outside) / 2))
+    undefined = ((x1 == 0) & (x2 == 0)) | (n1 == 0) | (n2 == 0)
+    low = np.where(undefined, np.nan, np.where(x1 == 0, 0.0, ends[0]))
+    high = np.where(undefined, np.nan, np.where(x2 == 0, np.inf, ends[1]))
+    return low.reshape(arrays[0].shape), high.reshape(arrays[0].shape)
+
+
+def _score(ratio: FloatArray, x1: FloatArray, n1: FloatArray, x2: FloatArray, n2: FloatArray) -> FloatArray:
+    """Return the score statistic of a ratio; it is 0 at the observed one and grows away from it."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        total = n1 + n2
+        b = ratio * (n1 + x2) + x1 + n2
+        # The smaller root, without the cancellation of b − √…
+        p1 = 2 * ratio * (x1 + x2) / (b + np.sqrt(np.maximum(b * b - 4 * ratio * total * (x1 + x2), 0.0)))
+        p2 = p1 / ratio
+        terms = [(x - n * p) ** 2 / (n * p * (1 - p)) for x, n, p in ((x1, n1, p1), (x2, n2, p2))]
+    # 0/0 where a share is 0 or 1 and so is its estimate: it fits without any error.
+    return sum((np.where(np.isnan(term), 0.0, term) for term in terms), np.zeros_like(x1))
+
+
+def proportion_test(hits: Any, n: Any, other_hits: Any, other_n: Any) -> FloatArray:
+    """Return two-sided p-values of equal shares: Fisher's exact test where counts are small, else the pooled z-test.
+
+    Examples
+    --------
+    >>> proportion_test([3, 300], [10, 1000], [7, 350], [10, 1000]).round(4).tolist()
+    [0.1789, 0.017]
+    """
+    arrays = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (hits, n, other_hits, other_n)))
+    x1, n1, x2, n2 = (np.ravel(array) for array in arrays)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pooled = (x1 + x2) / (n1 + n2)
+        error = np.sqrt(pooled * (1 - pooled) * (1 / n1 + 1 / n2))
+        p = 2 * ndtr(-np.abs(x1 / n1 - x2 / n2) / error)
+        expected = np.minimum(n1, n2) * np.minimum(pooled, 1 - pooled)
+    p = np.where(error > 0, p, 1.0)
+    for i in np.flatnonzero((expected < _FEW) & (n1 > 0) & (n2 > 0)):
+        p[i] = _fisher(*np.rint([x1[i], n1[i], x2[i], n2[i]]).astype(int).tolist())
+    return np.where((n1 > 0) & (n2 > 0), p, np.nan).reshape(arrays[0].shape)
+
+
+def _fisher(x1: int, n1: int, x2: int, n2: int) -> float:
+    """Return the p-value of Fisher's exact test: the tables with these margins that are not more likely than this."""
+    hits, first = x1 + x2, max(0, x1 + x2 - n2)
+    x = np.arange(first, min(n1, hits) + 1, dtype=np.float64)
+    steps = (n1 - x[:-1]) * (hits - x[:-1]) / ((x[:-1] + 1) * (n2 - hits + x[:-1] + 1))
+    log_chance = np.cumsum(np.log(np.concatenate([[1.0], steps])))
+    chance = np.exp(log_chance - log_chance.max())
+    return float(chance[chance <= chance[x1 - first] * (1 + _TIED)].sum() / chance.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class WorstRatios:
+    """The ratio of the lowest to the highest selection rate of `k` models over the groups of one attribute."""
+
+    # lowest, highest (k,): the groups
+    lowest: IntArray
+    highest: IntArray
+    ratio: FloatArray  # (k,): naN for a model that selects nobody
+    # low, high (k,): the confidence interval
+    low: FloatArray
+    high: FloatArray
+    verdict: list[str]  # "below" or "above" four fifths where the interval says so, else "cannot tell"
+
+
+def worst_ratios(selected: FloatArray, rows: FloatArray, judged: NDArray[np.bool_], confidence: float) -> WorstRatios:
+    """Compare the lowest selection rate with the highest, for every model.
+
+    Notes
+    -----
+    The groups with the lowest and the highest rate are themselves found from the data, so the interval of their ratio
+    alone would be too short. Every pair of groups has an interval. The worst true ratio is not below all lower ends,
+    so the least of them is a lower end for it; for the upper end the pairs share the error between them (Bonferroni).
+    """
+    where = np.flatnonzero(judged) if judged.sum() >= 2 else np.arange(len(rows))
+    rates = selected[:, where] / rows[where]
+    lowest, highest = where[np.argmin(rates, axis=1)], where[np.argmax(rates, axis=1)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = rates.min(axis=1) / rates.max(axis=1)
+    n_pairs = len(where) * (len(where) - 1) // 2
+    first, second = _closest_pairs(selected, rows, where)
+    model = np.arange(len(selected))[:, None]
+    counts = selected[model, first], rows[first], selected[model, second], rows[second]
+    low = ratio_interval(*counts, confidence)[0].min(axis=1)
+    high = ratio_interval(*counts, 1 - (1 - confidence) / n_pairs)[1].min(axis=1)
+    high = np.minimum(high, 1.0)
+    nobody = np.isnan(ratio)
+    low, high = np.where(nobody, np.nan, low), np.where(nobody, np.nan, high)
+    can_judge = judged.sum() >= 2
+    verdicts = [_verdict(*ends, can_judge) for ends in zip(low, high, strict=True)]
+    return WorstRatios(lowest, highest, ratio, low, high, verdicts)
+
+
+def _verdict(low: float, high: float, can_judge: bool) -> str:
+    if np.isnan(low):
+        return NO_RATIO
+    if can_judge and high < FOUR_FIFTHS:
+        return BELOW
+    return ABOVE if can_judge and low >= FOUR_FIFTHS else CANNOT_TELL
+
+
+def _closest_pairs(selected: FloatArray, rows: FloatArray, where: IntArray) -> tuple[IntArray, IntArray]:
+    """Return, for each model, the ordered pairs of groups that decide its interval, by an approximation."""
+    first, second = (index.ravel() for index in np.meshgrid(where, where, indexing="ij"))
+    first, second = first[(different := first != second)], second[different]
+    if len(first) <= 2 * _PAIRS:
+        shape = len(selected), len(first)
+        return np.broadcast_to(first, shape), np.broadcast_to(second, shape)
+    x, n = selected + 0.5, rows + 1.0
+    log_rate, variance = np.log(x / n), 1 / x - 1 / n
+    ratio = log_rate[:, first] - log_rate[:, second]
+    error = 2 * np.sqrt(variance[:, first] + variance[:, second])
+    best = [np.argpartition(end, _PAIRS, axis=1)[:, :_PAIRS] for end in (ratio - error, ratio + error)]
+    chosen = np.concatenate(best, axis=1)
+    return first[chosen], second[chosen]

@@ -16,7 +16,6 @@ from fairfrontier.metrics._sums import KeyedSums, Sums, keyed_sums
 from fairfrontier.report._evaluate import GroupCounts, check_reference, group_counts, judged_sets, reference_notes
 from fairfrontier.report._prepare import UNKNOWN
 from fairfrontier.report._summarise import Settings, attribute_summary
-from fairfrontier.report._tables import groups_csv
 from fairfrontier.report._words import overview
 
 # Categories below this share of all rows may be left out of an impact ratio by New York City's rules.
@@ -34,20 +33,7 @@ class _SumDecisions:
 def count_selected(
     keyed: KeyedSums, *, sensitive_mode: str = "separate", min_group: int = 0
 ) -> tuple[Any, tuple[GroupCounts, ...]]:
-    """Count whom models select, group by group.
-
-    Parameters
-    ----------
-    keyed : KeyedSums
-        Sums of decisions 0 and 1 over groups; labels are not needed.
-    sensitive_mode, min_group
-        As in `evaluate`.
-
-    Returns
-    -------
-    ndarray of shape (k,), tuple of GroupCounts
-        Fairness (demographic parity) of each model, and the counts of each attribute.
-    """
+    """Count whom models select, group by group."""
     contrasts = build_contrasts("demographic_parity", keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)
     sums = keyed.in_order(contrasts.keys)
     sets = judged_sets(contrasts.sets, contrasts.membership @ keyed.rows, min_group)
@@ -57,15 +43,7 @@ def count_selected(
 
 
 def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
-    """Return all that a report without labels shows, from one pass over the rows.
-
-    Parameters
-    ----------
-    chunks : Chunks
-        Groups and decisions.
-    settings : Settings
-        What was asked.
-    """
+    """Return all that a report without labels shows, from one pass over the rows."""
     keyed = chunks.sum(_SumDecisions())
     mode, names = settings.sensitive_mode, list(chunks.names)
     fairness, groups = count_selected(keyed, sensitive_mode=mode, min_group=settings.min_group)
@@ -96,7 +74,6 @@ def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
         "subject": names.index(settings.baseline) if settings.baseline is not None else 0,
     }
     summary["overview"] = overview(summary)
-    summary["groups_csv"] = groups_csv(summary)
     summary["ll144"] = ll144_rows(names, keyed) if settings.sample_weight is None else None
     return summary
 
