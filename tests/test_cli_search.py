@@ -424,6 +424,17 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", ONE_MODEL)) == 0
 
 
+def test_a_baseline_in_words_of_its_own(file, tmp_path, capsys):
+    frame = people()
+    frame["score_now"] = np.where(frame["score_now"] > 0.5, "approve", "deny")
+    frame.to_csv(tmp_path / "words.csv", index=False)
+    assert main(arguments(tmp_path / "words.csv", tmp_path / "out")) == 0
+    assert "Decision 1 is 'approve' and decision 0 'deny' in 'score_now'." in " ".join(capsys.readouterr().out.split())
+    right = (frame["score_now"] == "approve") == (frame["repaid"] == "yes")
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["baseline"]["accuracy"] == pytest.approx(right.mean(), abs=0.02)
+
+
 def test_a_small_group_is_left_out_if_asked(file, tmp_path, capsys):
     frame = people()
     frame.loc[:20, "sex"] = "x"

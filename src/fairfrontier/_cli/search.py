@@ -33,7 +33,7 @@ from fairfrontier.limit._achievable import TRACKS
 from fairfrontier.limit._task import LIMIT_MEASURES
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
-from fairfrontier.report._prepare import as_labels, as_text, in_bands
+from fairfrontier.report._prepare import as_labels, as_text, in_bands, in_known_order
 from fairfrontier.report._words import achievable_summary
 from fairfrontier.search import FairSearch, summarise_search, verify_search
 from fairfrontier.search._summary import FILES, PDF, sealed
@@ -152,7 +152,7 @@ def read_search(
         (codes == list(written).index(labels[1]))[known],
         (written[labels[0]], written[labels[1]]),
         {name: values[known] for name, values in groups.items()},
-        None if score is None else _in_words(score[known], labels),
+        None if score is None else _in_words(score[known], labels, baseline or "", notes),
         (),
         (label, *([] if baseline is None else [baseline])),
         tuple(notes),
@@ -175,12 +175,17 @@ def _of_large_groups(groups: dict[str, NDArray[Any]], min_group: int, notes: lis
     return large
 
 
-def _in_words(score: NDArray[Any], labels: tuple[str, str]) -> NDArray[Any]:
-    """Return a baseline as booleans if it is decisions in the words of the label, else as it stands."""
+def _in_words(score: NDArray[Any], labels: tuple[str, str], name: str, notes: list[str]) -> NDArray[Any]:
+    """Return a baseline as booleans if it is decisions in the words of the label or in known words, else as it is."""
     written, codes = as_labels(score)
-    if set(written) <= set(labels) and score.dtype.kind == "O":
-        return np.array([text == labels[1] for text in written], dtype=bool)[codes]
-    return score
+    if score.dtype.kind != "O" or not written:
+        return score
+    order = labels if set(written) <= set(labels) else in_known_order(*written) if len(written) == 2 else None
+    if order is None:
+        return score
+    if order != labels:
+        notes.append(f"Decision 1 is {order[1]!r} and decision 0 {order[0]!r} in {name!r}.")
+    return np.array([text == order[1] for text in written], dtype=bool)[codes]
 
 
 def dataset_table(name: str, sensitive: Sequence[str]) -> SearchTable:
