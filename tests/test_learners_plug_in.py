@@ -7,7 +7,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import FCSC, FPIR, KernelFair, LinearPost, Reductions
-from fairfrontier.learners._two_groups import cost_weights, plug_in_rule
+from fairfrontier.learners._plug_in import cost_weights, plug_in_rule
 
 
 def gaussian(n, seed):

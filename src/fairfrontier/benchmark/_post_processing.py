@@ -21,7 +21,7 @@ from fairfrontier.benchmark._delivered import LEVELS
 from fairfrontier.benchmark._families import ATTRIBUTE, GROUPS
 from fairfrontier.benchmark._stacks import stacked_scores
 from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData, evaluate_both
-from fairfrontier.learners._two_groups import direction_of, plug_in_rule, true_contrast
+from fairfrontier.learners._plug_in import direction_of, plug_in_rule, true_contrast
 
 Decide = Callable[[FloatArray, NDArray[Any]], FloatArray]
 _LARGEST_TOLERANCE = 0.2  # above, the weight of the FAUC is 0
