@@ -120,6 +120,18 @@ class TestWeighted:
         honest = ff.honest_taf(y, scores, sensitive_features=groups, random_state=0, **options)
         assert honest.accuracy.max() == pytest.approx(points.accuracy.max(), abs=0.1)
 
+    def test_amounts_are_of_rows_where_degrees_are_below_zero(self):
+        y, scores, p, _ = problem(4, g=2)
+        options = {"accuracy": ff.row_payoff(np.random.default_rng(4).normal(size=len(y)))}
+        groups = ff.ProbableGroups(p, independent_given="group")
+        assert groups.degrees().min() < 0
+        points = ff.tradeoff_points(y, scores, sensitive_features=groups, **options)
+        plain = ff.tradeoff_points(y, scores, sensitive_features=p.argmax(axis=1), **options)
+        np.testing.assert_allclose(points.accuracy, plain.accuracy, atol=1e-12)
+        bands = ff.taf_bands(y, scores, sensitive_features=groups, n_resamples=50, random_state=0, **options)
+        assert bands.estimate.accuracy.max() == pytest.approx(points.accuracy.max())
+        assert bands.low.max() <= points.accuracy.max() <= bands.high.max()
+
     def test_amounts_are_one_per_row(self):
         y, scores, p, _ = problem(4)
         for groups in (ff.ProbableGroups(p), p.argmax(axis=1)):

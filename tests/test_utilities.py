@@ -1,5 +1,6 @@
 """Accuracy as ranks, payoffs and F-scores; scores between groups; strata: against scikit-learn, SciPy and R."""
 
+import dask.array as da
 import numpy as np
 import pytest
 from scipy.stats import ks_2samp
@@ -132,6 +133,43 @@ def test_chunks_say_what_they_cannot_do_and_do_the_rest():
     for accuracy in ("f1", ff.expected_payoff(false_positive=-2.0, false_negative=-1.0)):
         points = ff.points_from_chunks(chunks, accuracy=accuracy)
         np.testing.assert_allclose(points.accuracy[:-1], accuracies(accuracy, y, scores, group))
+
+
+def test_amounts_per_row_are_summed_in_chunks_and_in_dask():
+    y, group, scores, weight = problem(1, n=100)
+    amounts = np.random.default_rng(1).normal(size=len(y))
+    gain = ff.row_payoff(amounts)
+    known = {"sensitive_features": group, "sample_weight": weight}
+    whole = ff.tradeoff_points(y, scores, accuracy=gain, **known)
+    decided = scores > 0.5
+    best = weight @ np.maximum(amounts, 0)
+    worst = weight @ np.minimum(amounts, 0)
+    np.testing.assert_allclose(whole.accuracy[:-1], ((weight * amounts) @ decided - worst) / (best - worst))
+    assert whole.accuracy[-1] == pytest.approx(max(-worst, best) / (best - worst))
+    chunks = array_chunks(y, scores, chunk_rows=30, **known)
+    np.testing.assert_allclose(ff.points_from_chunks(chunks, accuracy=gain).accuracy, whole.accuracy, atol=1e-12)
+    lazy = [da.from_array(part, chunks=(30, *part.shape[1:])) for part in (y, scores, group, weight)]
+    points = ff.tradeoff_points(lazy[0], lazy[1], sensitive_features=lazy[2], sample_weight=lazy[3], accuracy=gain)
+    np.testing.assert_allclose(points.accuracy, whole.accuracy, atol=1e-12)
+    np.testing.assert_allclose(points.fairness, whole.fairness, atol=1e-12)
+    for wrong in (amounts[:-1], np.append(amounts, 1.0)):
+        with pytest.raises(InvalidInputError, match="one amount per row"):
+            ff.points_from_chunks(chunks, accuracy=ff.row_payoff(wrong))
+
+
+def test_amounts_with_many_cells_are_those_of_few():
+    rng = np.random.default_rng(0)
+    y, group, gain = np.tile([0, 1], 400), np.arange(800) // 10, rng.normal(size=800)
+    scores = rng.random((800, 3))
+    many = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=ff.row_payoff(gain))
+    few = ff.tradeoff_points(y, scores, sensitive_features=group % 2, accuracy=ff.row_payoff(gain))
+    np.testing.assert_allclose(many.accuracy, few.accuracy, atol=1e-12)
+
+
+def test_amounts_of_rows_without_weight_are_not_there():
+    options = {"sensitive_features": list("aabb"), "accuracy": ff.row_payoff([0.0, 0.0, 3.0, 0.0])}
+    with pytest.raises(InvalidInputError, match="among the rows with weight"):
+        ff.tradeoff_points([0, 1, 0, 1], [0, 1, 1, 0], sample_weight=[1, 1, 0, 1], **options)
 
 
 @pytest.mark.parametrize(

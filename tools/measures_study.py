@@ -124,17 +124,25 @@ def ratios(splits, names):
                     one = delivered(accepted, y_test, group_test, measure)
                     found.setdefault((measure, asked, kind), []).append(one)
         for (measure, asked, kind), rows in found.items():
-            values, right = np.transpose(rows)
+            values, right, errors = np.transpose(rows)
             print(f"| {name} | {measure} | {kind} | {asked} | {np.median(values):.3f} | {values.min():.3f} ", end="")
-            print(f"| {(values < asked).sum()} of {splits} | {right.mean():.3f} |", flush=True)
+            print(f"| {(values < asked).sum()} of {splits} | {np.median(errors):.3f} ", end="")
+            print(f"| {(values < asked - 2 * errors).sum()} of {splits} | {right.mean():.3f} |", flush=True)
 
 
 def delivered(accepted, y, group, measure):
-    """Return the expected fairness and accuracy of decisions that are 1 with given probabilities."""
-    rates = [accepted[group == one].mean() for one in np.unique(group)]
-    ratio = min(rates) / max(rates) if max(rates) else 1.0
-    fairness = ratio if measure == "impact_ratio" else 1.0 - (max(rates) - min(rates))
-    return fairness, np.where(y == 1, accepted, 1.0 - accepted).mean()
+    """Return expected fairness and accuracy of decisions that are 1 with given probabilities, and fairness's error."""
+    by_group = [accepted[group == one] for one in np.unique(group)]
+    rates = np.array([rows.mean() for rows in by_group])
+    variances = np.array([rows.var() / len(rows) for rows in by_group])
+    low, high = rates.argmin(), rates.argmax()
+    if measure == "impact_ratio":
+        fairness = rates[low] / rates[high] if rates[high] else 1.0
+        apart = [low, high]
+        error = fairness * np.sqrt((variances[apart] / np.maximum(rates[apart], 1e-12) ** 2).sum())
+    else:
+        fairness, error = 1.0 - (rates[high] - rates[low]), np.sqrt(variances[low] + variances[high])
+    return fairness, np.where(y == 1, accepted, 1.0 - accepted).mean(), error
 
 
 if __name__ == "__main__":

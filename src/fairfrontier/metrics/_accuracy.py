@@ -62,13 +62,29 @@ class AccuracyMeasure:
         """Return the measure for rows by their numbers (q,): a row that may be in several groups is there for each."""
         if self.amounts is None:
             return self
-        n_rows = len(np.unique(row))
-        if n_rows != len(self.amounts):
-            raise InvalidInputError(f"gain must have one amount per row, {n_rows}; got {len(self.amounts)}")
+        self.check_length(n_different(row))
         return _row_payoff(self.amounts[row])
+
+    def amounts_of(self, row: IntArray) -> FloatArray | None:
+        """Return the amounts of some rows by their numbers (n,) in the whole table; None: the measure has none."""
+        if self.amounts is None or len(row) == 0:
+            return self.amounts
+        if row.max() >= len(self.amounts):
+            self.check_length(int(row.max()) + 1)
+        return self.amounts[row]
+
+    def check_length(self, n_rows: int) -> None:
+        """Raise if there is not one amount for each of the rows."""
+        if self.amounts is not None and n_rows != len(self.amounts):
+            raise InvalidInputError(f"gain must have one amount per row, {n_rows}; got {len(self.amounts)}")
 
 
 Accuracy = str | AccuracyMeasure | Callable[..., float]
+
+
+def n_different(row: IntArray) -> int:
+    """Return how many rows there are by their numbers (n,): one that may be in several groups is there for each."""
+    return int(np.count_nonzero(np.bincount(row - row.min()))) if len(row) else 0
 
 
 def _accuracy(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray:
@@ -278,11 +294,12 @@ def row_payoff(gain: Any) -> AccuracyMeasure:
 def _row_payoff(amounts: FloatArray) -> AccuracyMeasure:
     def of_rows(label: BoolArray, scores: NDArray[Any], decided: NDArray[Any], weight: FloatArray) -> FloatArray:
         worth, total = weight * amounts, np.zeros(decided.shape[1])
+        losses, stake = weight @ np.maximum(-amounts, 0.0), weight @ np.abs(amounts)
         # In blocks: as floats all decisions at once would be eight times their size.
         step = max(1, _BLOCK // decided.shape[1])
         for start in range(0, len(worth), step):
             total += worth[start : start + step] @ decided[start : start + step].astype(np.float64)
-        return np.asarray((total + np.maximum(-worth, 0.0).sum()) / np.abs(worth).sum())
+        return np.asarray((total + losses) / stake)
 
     return AccuracyMeasure("row_payoff", _of_utility, of_rows=of_rows, amounts=amounts)
 

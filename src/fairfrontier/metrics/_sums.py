@@ -17,7 +17,7 @@ from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import MOST_CELLS, Cells, Key, Rows, too_many_cells
 from fairfrontier._validation import FloatArray, IntArray, finite
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure
+from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure, n_different
 from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, named_measure, row_masks
 
 # Elements of a block of predictions: small enough to stay in the processor's cache between the steps of one block.
@@ -47,6 +47,9 @@ class CellSums:
         Weighted sums of y and of (y − mean y)², for the measures of regression.
     utility : ndarray of shape (k + 2,) or None
         A measure of all rows at once (`AccuracyMeasure.of_rows`) of the models, and of 0 and of 1 for everybody.
+    payoff : ndarray of shape (k + 3,) or None
+        Of amounts per row: their sum over each model's decisions 1, the sum of the losses, the sum of the absolute
+        amounts, and the number of rows.
     """
 
     weight: FloatArray
@@ -55,6 +58,7 @@ class CellSums:
     y_sum: float = 0.0
     y_square_sum: float = 0.0
     utility: FloatArray | None = None
+    payoff: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +128,8 @@ def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> 
         )
     if a.utility is not None or b.utility is not None:
         raise InvalidInputError(
-            "accuracy must be a measure that can be summed where rows come in chunks; ranks and amounts per row need "
-            "all rows at once: evaluate models in memory"
+            "accuracy must be a measure that can be summed where rows come in chunks; ranks need all rows at once: "
+            "evaluate models in memory"
         )
     weight, outcome = np.zeros(len(position)), np.zeros((len(position), a.outcome.shape[1]))
     for part in (first, second):
@@ -133,7 +137,8 @@ def _added(first: KeyedSums, second: KeyedSums, position: Mapping[Key, int]) -> 
         weight[index] += part.sums.weight
         outcome[index] += part.sums.outcome
     if a.squared_error is None or b.squared_error is None:
-        return CellSums(weight, outcome)
+        payoff = None if a.payoff is None or b.payoff is None else a.payoff + b.payoff
+        return CellSums(weight, outcome, payoff=payoff)
     n_a, n_b = float(a.weight.sum()), float(b.weight.sum())
     spread = a.y_square_sum + b.y_square_sum
     if n_a > 0 and n_b > 0:
@@ -150,6 +155,7 @@ def keyed_sums(
     y: FloatArray | None = None,
     scores: Any = None,
     groups: ProbableGroups | None = None,
+    amounts: FloatArray | None = None,
 ) -> KeyedSums:
     """Sum decisions (or scores) of every model over every cell of some rows.
 
@@ -167,31 +173,40 @@ def keyed_sums(
         Scores of other models than those of `rows`.
     groups : ProbableGroups, optional
         Groups of rows that have no attribute: a row counts in the cell of each group by its degree.
+    amounts : ndarray of shape (n,), optional
+        If given, what decision 1 is worth for each row is summed too.
     """
     cells = rows.cells(labelled=labelled)
     matrix = rows.scores if scores is None else scores
     if groups is not None:
-        return _shared_sums(rows, cells, groups, threshold, y)
+        return _shared_sums(rows, cells, groups, threshold, y, amounts)
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
     square = counts if rows.weight is None else np.bincount(cells.codes, rows.weight**2, minlength=cells.n_cells)
     if rows.weight is not None and not rows.weight.any():  # a mean over no weight is undefined, a sum is zero
         k = matrix.shape[1]
-        sums = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), None if y is None else np.zeros(k))
+        payoff = None if amounts is None else np.append(np.zeros(k + 2), len(rows))
+        error = None if y is None else np.zeros(k)
+        sums = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), error, payoff=payoff)
     else:
         names = rows.names if scores is None else ()
-        sums = cell_sums(matrix, cells, threshold=threshold, weight=rows.weight, y=y, names=names, row=rows.row)
+        known: dict[str, Any] = {"weight": rows.weight, "names": names, "row": rows.row, "amounts": amounts}
+        sums = cell_sums(matrix, cells, threshold=threshold, y=y, **known)
     return KeyedSums(cells.keys, cells.attributes, sums, counts, square.astype(np.float64))
 
 
 def _shared_sums(
-    rows: Rows, cells: Cells, groups: ProbableGroups, threshold: float | None, y: FloatArray | None
+    rows: Rows,
+    cells: Cells,
+    groups: ProbableGroups,
+    threshold: float | None,
+    y: FloatArray | None,
+    amounts: FloatArray | None,
 ) -> KeyedSums:
     """Return the sums where a row is in several groups, without repeating its scores."""
     degrees = np.ascontiguousarray(groups.degrees(rows.weight).T)
     share = degrees if rows.weight is None else degrees * rows.weight
-    plain = cell_sums(
-        rows.scores, cells, threshold=threshold, weight=rows.weight, y=y, names=rows.names, row=rows.row, share=share
-    )
+    known: dict[str, Any] = {"weight": rows.weight, "names": rows.names, "row": rows.row, "amounts": amounts}
+    plain = cell_sums(rows.scores, cells, threshold=threshold, y=y, share=share, **known)
 
     def by_cell(of_group: FloatArray) -> FloatArray:
         found = [np.bincount(cells.codes, one, minlength=cells.n_cells) for one in of_group]
@@ -214,6 +229,7 @@ def cell_sums(
     names: Sequence[str] = (),
     row: IntArray | None = None,
     share: FloatArray | None = None,
+    amounts: FloatArray | None = None,
 ) -> CellSums:
     """Sum decisions (or scores) of every model over every cell.
 
@@ -235,6 +251,8 @@ def cell_sums(
         Numbers of the rows in the whole table, for the same error.
     share : ndarray of shape (g, n), optional
         Weight of each row in each of `g` groups; `outcome` then has the shape (c·g, k).
+    amounts : ndarray of shape (n,), optional
+        What decision 1 is worth for each row, for `payoff`.
 
     Returns
     -------
@@ -246,15 +264,20 @@ def cell_sums(
         return CellSums(totals, np.zeros((cells.n_cells, 0)))
     decided = _Outcome(matrix, decision_threshold(matrix, threshold), names, row)
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
+        worth = amounts if amounts is None or weight is None else amounts * weight
         if cells.n_cells <= _FEW_CELLS or share is not None:
-            outcome = _sums_by_products(decided, cells, weight, share)
+            outcome = _sums_by_products(decided, cells, weight, share, worth)
         else:
-            outcome = _sums_by_sorting(decided, cells, weight)
+            outcome = _sums_by_sorting(decided, cells, weight, worth)
     if not np.isfinite(outcome).all():  # of finite scores: infinite ones were refused
         raise InvalidInputError(
             f"y_preds must be small enough to be added up; got values up to {np.abs(matrix).max():g}: divide the "
             "scores by a common number"
         )
+    if amounts is not None and row is not None:
+        of_row = np.ones(len(amounts)) if weight is None else weight
+        all_rows = [of_row @ np.maximum(-amounts, 0.0), of_row @ np.abs(amounts), n_different(row)]
+        return CellSums(totals, outcome[:-1], payoff=np.append(outcome[-1], all_rows))
     if y is None:
         return CellSums(totals, outcome)
     mean = float(np.average(y, weights=weight))
@@ -315,14 +338,18 @@ class _Outcome:
 
 
 def _sums_by_products(
-    outcome: _Outcome, cells: Cells, weight: FloatArray | None, share: FloatArray | None
+    outcome: _Outcome,
+    cells: Cells,
+    weight: FloatArray | None,
+    share: FloatArray | None,
+    worth: FloatArray | None,
 ) -> FloatArray:
-    """Sum by one matrix product per block with the indicators of the cells."""
+    """Sum by one matrix product per block with the indicators of the cells, and with amounts of the rows at last."""
     # Counts below 2²⁴ are exact in single precision, and blocks are far smaller than that.
-    counted = outcome.threshold is not None and weight is None and share is None
+    counted = outcome.threshold is not None and weight is None and share is None and worth is None
     dtype = np.float32 if counted else np.float64
     n_sums = cells.n_cells * (1 if share is None else len(share))
-    total = np.zeros((n_sums, outcome.scores.shape[1]))
+    total = np.zeros((n_sums + (worth is not None), outcome.scores.shape[1]))
     every_cell = np.arange(cells.n_cells)[:, None]
     height, width = _block_shape(outcome.scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // n_sums)))
     for rows in _slices(outcome.scores.shape[0], height):
@@ -331,22 +358,28 @@ def _sums_by_products(
             indicator = (indicator[:, None] * share[:, rows]).reshape(n_sums, -1)
         elif weight is not None:
             indicator *= weight[rows]
+        if worth is not None:
+            indicator = np.concatenate([indicator, worth[None, rows]])
         for models in _slices(outcome.scores.shape[1], width):
             total[:, models] += indicator @ outcome.block(rows, models, dtype)
     return total
 
 
-def _sums_by_sorting(outcome: _Outcome, cells: Cells, weight: FloatArray | None) -> FloatArray:
-    """Sum by sorting the rows by cell once: for measures with very many groups."""
+def _sums_by_sorting(
+    outcome: _Outcome, cells: Cells, weight: FloatArray | None, worth: FloatArray | None
+) -> FloatArray:
+    """Sum by sorting the rows by cell once: for measures with very many groups; amounts of the rows at last."""
     n_rows, n_models = outcome.scores.shape
     order = np.argsort(cells.codes, kind="stable")
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
     # For an empty cell `reduceat` would give the first row of the next one.
     present = np.flatnonzero(counts)
     starts = (np.cumsum(counts) - counts)[present]
-    total = np.zeros((cells.n_cells, n_models))
+    total = np.zeros((cells.n_cells + (worth is not None), n_models))
     for models in _slices(n_models, max(1, 32 * _BLOCK // n_rows)):
         values = outcome.block(slice(None), models, np.float64)
+        if worth is not None:
+            total[-1, models] = worth @ values
         if weight is not None:
             values *= weight[:, None]
         total[present, models] = np.add.reduceat(values[order], starts, axis=0)
@@ -430,8 +463,9 @@ class SumRows:
             self._check_unit_scores(rows)
             y = rows.numbers() if self.measure.squared_error else None
             threshold = None if regression else self.threshold
-            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y, groups=groups)
-            if self.measure.of_rows is None:
+            amounts = self.measure.amounts_of(rows.row)
+            found = keyed_sums(rows, labelled=not regression, threshold=threshold, y=y, groups=groups, amounts=amounts)
+            if self.measure.of_rows is None or amounts is not None:
                 return found
             return replace(found, sums=replace(found.sums, utility=self._utility(rows)))
         # Which class is positive only all chunks together know: see `_with_labels`.
@@ -443,7 +477,7 @@ class SumRows:
 
     def _utility(self, rows: Rows) -> FloatArray:
         """Return a measure of all rows at once for the models, and for 0 and for 1 for everybody."""
-        of_rows = self.measure.at(rows.row).of_rows
+        of_rows = self.measure.of_rows
         assert of_rows is not None
         classes, codes = validate.distinct(np.asarray(rows.y), parameter="y_true")
         validate.two_classes(classes)
@@ -587,6 +621,8 @@ def finished(sums: CellSums, contrasts: Contrasts, measure: AccuracyMeasure) -> 
     -----
     Σ(s − y)² = Σs² − 2·Σs over the positive rows + their number; a chunk has summed s² and, behind its decisions, s.
     """
+    if sums.payoff is not None:
+        return _with_payoff(sums, measure)
     if measure.regression or not measure.squared_error:
         return sums
     label = contrasts.label
@@ -595,3 +631,13 @@ def finished(sums: CellSums, contrasts: Contrasts, measure: AccuracyMeasure) -> 
     squares = np.zeros(scores.shape[1]) if sums.squared_error is None else sums.squared_error
     squared_error = squares - 2.0 * scores[label].sum(axis=0) + positive
     return CellSums(sums.weight, decisions, squared_error, positive, positive * (weight - positive) / weight)
+
+
+def _with_payoff(sums: CellSums, measure: AccuracyMeasure) -> CellSums:
+    """Return sums with the share of what is at stake that each model gets, and nobody or everybody selected gets."""
+    assert sums.payoff is not None
+    gained, (losses, stake, n_rows) = sums.payoff[:-3], sums.payoff[-3:]
+    measure.check_length(int(n_rows))
+    if not stake > 0.0:
+        raise InvalidInputError("gain must have an amount that is not 0 among the rows with weight; got only zeros")
+    return replace(sums, utility=np.append(gained + losses, [losses, stake - losses]) / stake)
