@@ -57,10 +57,12 @@ def _ranks(rng: np.random.Generator, scores: np.ndarray, y: np.ndarray) -> Itera
     runs = {"AUC": "auc", "KS": "ks", "recall at a fixed rate": ff.recall_at(0.2)}
     seconds = race(
         {name: partial(points, accuracy=measure) for name, measure in runs.items()}
-        | {"sorts": lambda: [np.argsort(column) for column in scores.T]},
+        | {"sorts": lambda: [np.argsort(column) for column in scores.T], "top": partial(ff.top_share, scores, 0.2)},
         repeats=9,
     )
-    theirs = seconds.pop("sorts")
+    theirs, top = seconds.pop("sorts"), seconds.pop("top")
+    work = f"decisions of {scores.shape[1]} models × {N_ROWS:,} rows at a fixed selection rate: top_share"
+    yield Row.at_most(1.0, work=work, against="one np.argsort of each model", ours=top, theirs=theirs)
     for name, ours in seconds.items():
         work = f"points of {scores.shape[1]} models × {N_ROWS:,} rows: {name}"
         yield Row.at_most(3.0, work=work, against="one np.argsort of each model", ours=ours, theirs=theirs)

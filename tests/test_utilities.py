@@ -59,6 +59,23 @@ def test_recall_at_a_rate_is_recall_of_the_top():
                 assert len(np.unique(decided[(decided > 0) & (decided < 1)])) <= 1
 
 
+def test_the_top_is_that_of_a_sorted_list():
+    for seed in range(60):
+        _, _, scores, weight = problem(seed)
+        weight = np.where(np.random.default_rng(seed).random(len(weight)) < 0.2, 0.0, weight)
+        for weights in (None, weight):
+            w = np.ones(len(scores)) if weights is None else weights
+            for rate in (0.0, 0.2, 0.5, 1.0):
+                for j, chosen in enumerate(ff.top_share(scores, rate, sample_weight=weights).values()):
+                    left, expected = rate * w.sum(), np.zeros(len(scores))
+                    for value in sorted(set(scores[:, j]), reverse=True):
+                        rows = (scores[:, j] == value) & (w > 0)
+                        if rows.any():
+                            expected[rows] = min(1.0, left / w[rows].sum())
+                            left = max(0.0, left - w[rows].sum())
+                    np.testing.assert_allclose(chosen[w > 0], expected[w > 0], atol=1e-9)
+
+
 def test_payoffs_against_a_sum():
     for seed in range(50):
         y, group, scores, weight = problem(seed)

@@ -21,6 +21,9 @@ from fairfrontier._validation import (
 )
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
+# Rows that are laid out model by model at a time: what is read and written stays in the processor's cache.
+_TOGETHER = 256
+
 
 def top_share(y_preds: Any, selection_rate: float, *, sample_weight: Any = None) -> dict[str, FloatArray]:
     """Select the same share of all rows with every model: those with the highest scores.
@@ -55,16 +58,28 @@ def top_share(y_preds: Any, selection_rate: float, *, sample_weight: Any = None)
     rate = number(selection_rate, parameter="selection_rate", low=0.0, high=1.0)
     n_rows = len(given.matrix)
     weight = sample_weights(sample_weight, n_rows)
-    weight = np.ones(n_rows) if weight is None else weight
-    room = rate * weight.sum()
-    result = {}
-    for name, scores in zip(given.names, given.matrix.T, strict=True):
-        _, place = np.unique(-scores, return_inverse=True)
-        of_score = np.bincount(np.ravel(place), weight)
-        before = np.cumsum(of_score) - of_score
-        share = np.divide(room - before, of_score, out=np.ones_like(before), where=of_score > 0)
-        result[name] = np.clip(share, 0.0, 1.0)[np.ravel(place)]
-    return result
+    room = rate * (n_rows if weight is None else weight.sum())
+    by_model = np.empty(given.matrix.shape[::-1])
+    for start in range(0, n_rows, _TOGETHER):
+        by_model[:, start : start + _TOGETHER] = given.matrix[start : start + _TOGETHER].T
+    for scores in by_model:
+        cut = _score_at_cut(scores, room, weight)
+        tied = np.flatnonzero(scores == cut)
+        np.greater(scores, cut, out=scores)
+        taken, there = (scores.sum(), len(tied)) if weight is None else (weight @ scores, weight[tied].sum())
+        scores[tied] = np.clip((room - taken) / there, 0.0, 1.0)
+    return dict(zip(given.names, by_model, strict=True))
+
+
+def _score_at_cut(scores: FloatArray, room: float, weight: FloatArray | None) -> float:
+    """Return the highest score that rows of a total weight `room`, the best ones, do not all exceed."""
+    if weight is None:  # what the cut is needs no order on either side of it
+        place = max(len(scores) - 1 - int(room), 0)
+        return float(np.partition(scores, place)[place])
+    there = np.flatnonzero(weight > 0.0)
+    order = there[np.argsort(scores[there])[::-1]]
+    passed = np.searchsorted(np.cumsum(weight[order]), room, side="right")
+    return float(scores[order[min(int(passed), len(order) - 1)]])
 
 
 def standardized_mean_difference(
