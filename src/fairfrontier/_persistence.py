@@ -18,6 +18,7 @@ from fairfrontier.exceptions import InvalidInputError
 # alone, so that a module may move; files of 0.1.0, which name its modules, are read by the same table. They are plain
 # classes whose loading cannot run anything but their own code.
 _MODULES = {
+    "AccuracyMeasure": "metrics._accuracy",
     "AdversarialDebiasing": "learners._adversarial",
     "AnyTwoLabels": "learners._zoo",
     "BoosterCore": "learners._fagtb",

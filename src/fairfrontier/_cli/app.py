@@ -43,7 +43,11 @@ Fairness = Annotated[
     ),
 ]
 Accuracy = Annotated[
-    str, typer.Option(help="accuracy, balanced_accuracy, f1, auc, ks, brier; r2 or exp_mse for a number.")
+    str,
+    typer.Option(
+        help="accuracy, balanced_accuracy, f1, auc, ks, brier, recall_at:0.2, payoff:1:-5 (of true and false "
+        "positives); r2 or exp_mse for a number."
+    ),
 ]
 WeightText = Annotated[str, typer.Option(help="Weight of each level: uniform, step:0.8, power:2:0.8 or point:0.9.")]
 Threshold = Annotated[float, typer.Option(help="A score above it is decision 1.")]

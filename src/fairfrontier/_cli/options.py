@@ -16,8 +16,8 @@ from fairfrontier._validation import number, one_of
 from fairfrontier.chunks._files import is_number
 from fairfrontier.chunks._formats import TableFile, distinct_texts
 from fairfrontier.exceptions import FairFrontierError, InvalidInputError
-from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
+from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, TabulatedWeight, UniformWeight, Weight
 from fairfrontier.report._prepare import MISSING, in_known_order
 
@@ -79,7 +79,7 @@ class AuditOptions:
     def check(self) -> Weight:
         """Return the weight; raise for a value that no option may have, before the file is read."""
         named_measure(self.fairness, parameter="--fairness")
-        one_of(self.accuracy, ACCURACY_MEASURES, parameter="--accuracy")
+        named_accuracy(self.accuracy, parameter="--accuracy")
         one_of(self.sensitive_mode, ("separate", "intersectional"), parameter="--sensitive-mode")
         parse_thresholds(self.threshold)
         number(self.min_fairness, parameter="--min-fairness", low=0.0, high=1.0)
@@ -96,7 +96,7 @@ class AuditOptions:
     @property
     def regression(self) -> bool:
         """Whether the label is a number."""
-        return ACCURACY_MEASURES[self.accuracy].regression
+        return named_accuracy(self.accuracy).regression
 
 
 def check_form(form: str, *, label: str | None, sample_weight: str | None) -> bool:

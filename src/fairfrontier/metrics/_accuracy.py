@@ -1,7 +1,7 @@
 """Accuracy measures in [0, 1], larger is better, as functions of sums over cells, and the best constant of each."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,17 @@ class AccuracyMeasure:
     of_rows: Callable[[BoolArray, NDArray[Any], NDArray[Any], FloatArray], FloatArray] | None = None
     prefers_positive: Callable[[FloatArray, BoolArray], BoolArray] = _majority
     amounts: FloatArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the measure can be made of again: its functions are no data that a file could hold."""
+        return {"name": self.name, "amounts": self.amounts}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        name, amounts = state["name"], state["amounts"]
+        known = ACCURACY_MEASURES.get(name) if amounts is None else _row_payoff(amounts)
+        known = known or measure_of_text(name, parameter="accuracy")
+        for field in fields(self):
+            object.__setattr__(self, field.name, getattr(known, field.name))
 
     def at(self, row: IntArray) -> "AccuracyMeasure":
         """Return the measure for rows by their numbers (q,): a row that may be in several groups is there for each."""
@@ -210,7 +221,7 @@ def recall_at(selection_rate: float) -> AccuracyMeasure:
     def recall(selected: FloatArray, true: FloatArray, false: FloatArray) -> float:
         return float(np.interp(rate, selected, true))
 
-    return AccuracyMeasure(f"recall_at({rate:g})", _of_utility, of_rows=of_models(recall))
+    return AccuracyMeasure(f"recall_at:{_text(rate)}", _of_utility, of_rows=of_models(recall))
 
 
 def expected_payoff(
@@ -255,8 +266,38 @@ def expected_payoff(
         right = worth @ sums.outcome + np.maximum(-worth, 0.0) @ sums.weight
         return np.asarray(right / (np.abs(worth) @ sums.weight))
 
-    return AccuracyMeasure(
-        "expected_payoff", value, prefers_positive=lambda weight, label: np.asarray(weight @ gain(label) > 0)
+    name = ":".join(["payoff", *map(_text, (tp, fp, fn, tn))])
+    return AccuracyMeasure(name, value, prefers_positive=lambda weight, label: np.asarray(weight @ gain(label) > 0))
+
+
+def _text(value: float) -> str:
+    """Return the shortest text of which the same number is read again."""
+    return repr(float(value)).removesuffix(".0")
+
+
+def measure_of_text(text: str, *, parameter: str) -> AccuracyMeasure | None:
+    """Return the measure of a text such as ``"recall_at:0.2"`` or ``"payoff:1:-5"``; None: there are no numbers in it.
+
+    Examples
+    --------
+    >>> measure_of_text("recall_at:0.2", parameter="accuracy").name, measure_of_text("auc", parameter="accuracy")
+    ('recall_at:0.2', None)
+    """
+    name, *parts = text.split(":")
+    if not parts:
+        return None
+    try:
+        numbers = [float(part) for part in parts]
+    except ValueError:
+        numbers = []
+    if name == "recall_at" and len(numbers) == 1:
+        return recall_at(numbers[0])
+    if name == "payoff" and len(numbers) in (2, 4):
+        names = ("true_positive", "false_positive", "false_negative", "true_negative")
+        return expected_payoff(**dict(zip(names, numbers, strict=False)))
+    raise InvalidInputError(
+        f"{parameter} with numbers must be like 'recall_at:0.2' or 'payoff:1:-5' (of true and false positives; four "
+        f"numbers: of false and true negatives too); got {text!r}"
     )
 
 

@@ -17,7 +17,13 @@ from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import MOST_CELLS, Cells, Key, Rows, too_many_cells
 from fairfrontier._validation import FloatArray, IntArray, finite
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics._accuracy import ACCURACY_MEASURES, Accuracy, AccuracyMeasure, n_different
+from fairfrontier.metrics._accuracy import (
+    ACCURACY_MEASURES,
+    Accuracy,
+    AccuracyMeasure,
+    measure_of_text,
+    n_different,
+)
 from fairfrontier.metrics._contrasts import MEAN_DIFFERENCE, Contrasts, build_contrasts, named_measure, row_masks
 
 # Elements of a block of predictions: small enough to stay in the processor's cache between the steps of one block.
@@ -413,7 +419,7 @@ def _squared_error(matrix: NDArray[Any], y: FloatArray, weight: FloatArray | Non
     return total
 
 
-def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
+def named_accuracy(accuracy: Accuracy, *, parameter: str = "accuracy") -> AccuracyMeasure:
     """Return the accuracy measure of a name; functions need all rows at once and are no sums over cells."""
     if callable(accuracy):
         raise InvalidInputError(
@@ -422,7 +428,8 @@ def named_accuracy(accuracy: Accuracy) -> AccuracyMeasure:
         )
     if isinstance(accuracy, AccuracyMeasure):
         return accuracy
-    return ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy")]
+    with_numbers = measure_of_text(accuracy, parameter=parameter) if isinstance(accuracy, str) else None
+    return with_numbers or ACCURACY_MEASURES[validate.one_of(accuracy, ACCURACY_MEASURES, parameter=parameter)]
 
 
 def checked_threshold(threshold: float | None) -> float | None:

@@ -19,6 +19,13 @@ from fairfrontier.optimize._selection_rule import Candidates, Limits, SelectionR
 from fairfrontier.quantify._promise import largest_promise, promise_advice, promised_candidates
 from fairfrontier.quantify._proportions import BoolArray
 
+# What `Selection.levelling` says, in words.
+_LEVELLING = {
+    "up": "up: no group's rate is lower than before",
+    "down": "down: no group's rate is higher than before",
+    "both": "both: some rates rise, others fall",
+    "none": "none: the rates are those of before",
+}
 # A rate that differs by less has not moved.
 _MOVED = 5e-4
 
@@ -106,6 +113,8 @@ class Selection:
             ("operates", {"stack": "one stack", "constant": "the constant model"}.get(self.kind, "one of two models")),
             ("procedure", self.procedure),
         ]
+        if not np.isnan(self.ratio):
+            lines.insert(3, ("levelling", _LEVELLING[self.levelling]))
         if self.confidence is not None:
             shown = "what was asked" if self.promised is None else f"fairness {self.promised:.4g}"
             rows = f" on {self.n_calibration:,} rows" if self.n_calibration else ""
@@ -483,10 +492,9 @@ def _first_likely(seen: list[FloatArray], size: FloatArray, sets: RowSets, limit
 def _nothing(rule: SelectionRule, limits: Limits) -> str:
     """Return a sentence that says what could be had instead of what was asked for."""
     if limits.min_rate is not None and rule.choose(replace(limits, min_rate=None), randomize=False) is not None:
-        highest = max(float(one.min(axis=1).max()) for one in rule.single().rates)
         return (
             f"min_rate={limits.min_rate:g} leaves no model that meets the other requests; on this path the lowest rate "
-            f"of a group is {highest:.3f} at most: ask for less, or lower the threshold"
+            f"of a group is {rule.highest_floor():.3f} at most: ask for less, or lower the threshold"
         )
     # Nothing else excludes the constant model, which is fair; and the unconstrained stack loses nothing.
     loss = limits.max_accuracy_loss
@@ -528,6 +536,11 @@ def _notes(rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant:
             "the constant model decides everybody alike; the fairest stack of the path has a fairness of "
             f"{fairness.max():.4f} and an accuracy of {best.accuracy[np.argmax(fairness)]:.4f}"
         )
+        if limits.min_rate is not None and rule.highest_floor() < limits.min_rate:
+            yield (
+                f"min_rate={limits.min_rate:g} leaves no stack: on this path the lowest rate of a group is "
+                f"{rule.highest_floor():.3f} at most; ask for less, or lower the threshold"
+            )
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
         yield f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"

@@ -17,6 +17,8 @@ from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._tuning import Sweep, interpolate, standard_errors
 
+# How row sets of rows with label 1 are named.
+_TRUE = " | y=1"
 # Places that are looked at between two neighbouring nodes of a path.
 _BETWEEN = 10
 # Equally likely deviations of the rates for which a largest gap is computed; their median is taken.
@@ -223,8 +225,19 @@ class SelectionRule:
         if limits.max_accuracy_loss is not None:
             allowed &= found.accuracy >= self.accuracy[0] - limits.max_accuracy_loss - 1e-12
         if limits.min_rate is not None:
-            allowed &= np.min([one.min(axis=1) for one in found.rates], axis=0) >= limits.min_rate - 1e-12
+            allowed &= self._floor(found) >= limits.min_rate - 1e-12
         return allowed
+
+    def _floor(self, found: Candidates) -> FloatArray:
+        """Return the lowest rate of a row set (c,); among false and true positive rates, of the true ones."""
+        of_true = [name.endswith(_TRUE) or f"{_TRUE} | " in name for name in self.sets.names]
+        there = np.array(of_true) if any(of_true) else np.ones(len(of_true), dtype=bool)
+        return np.asarray(np.min([one[:, there].min(axis=1) for one in found.rates], axis=0))
+
+    def highest_floor(self) -> float:
+        """Return the highest that the lowest rate of a row set is on the path."""
+        alone = self.single()
+        return float(self._floor(alone.take(np.arange(len(alone) - 1))).max())
 
     def _aside(self, alone: Candidates, main: int) -> list[int]:
         """Return the candidates that seem 1.5 standard errors before and beyond the fairest, with one contrast."""

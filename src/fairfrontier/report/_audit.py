@@ -17,8 +17,9 @@ from fairfrontier.chunks._source import StreamedChunks, gathered
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT
-from fairfrontier.metrics import ACCURACY_MEASURES
+from fairfrontier.metrics._accuracy import AccuracyMeasure
 from fairfrontier.metrics._contrasts import named_measure
+from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import StepWeight, Weight
 from fairfrontier.report._evaluate import Evaluation, check_reference, differences, evaluate_chunks, fauc_bounds
 from fairfrontier.report._outputs import model_card, page, write_results
@@ -190,7 +191,7 @@ def audit(
     sample_weight: Any = None,
     positive: Any = None,
     fairness: str = "demographic_parity",
-    accuracy: str = "accuracy",
+    accuracy: "str | AccuracyMeasure" = "accuracy",
     threshold: float | Sequence[float] | Mapping[str, float | Sequence[float]] | None = None,
     sensitive_mode: str = "separate",
     weight: Weight | None = None,
@@ -212,7 +213,7 @@ def audit(
     y_true : array-like of shape (n,), or None
         Labels. None: only whom the models select is looked at.
     y_preds, sensitive_features, sample_weight, fairness, accuracy, sensitive_mode
-        As in `tradeoff_points`; `fairness` and `accuracy` must be names.
+        As in `tradeoff_points`; `fairness` must be a name, and `accuracy` a name, `recall_at` or `expected_payoff`.
     positive : optional
         The positive label; None: the one whose name says so, such as "hired" or "yes", else the second of the two in
         sorted order. What was guessed is said in the notes.
@@ -266,6 +267,7 @@ def audit(
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
     named_measure(fairness)
+    accuracy = _name_of(accuracy)
     if achievable is not None and (not labelled or accuracy != "accuracy"):
         raise InvalidInputError("achievable must be None without labels, and with another accuracy than 'accuracy'")
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
@@ -275,7 +277,7 @@ def audit(
         source="arrays",
         label="y_true",
         fairness=fairness,
-        accuracy=one_of(accuracy, ACCURACY_MEASURES, parameter="accuracy"),
+        accuracy=accuracy,
         sensitive_mode=one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode"),
         weight=StepWeight(0.8) if weight is None else weight,
         min_fairness=min_fairness,
@@ -311,6 +313,20 @@ def audit(
         have = taf_curve(models["fairness"][:submitted], models["accuracy"][:submitted])(min_fairness)
         summary["achievable"] = achievable_summary(achievable, float(have), min_fairness, fairness=fairness)
     return AuditResult(summary)
+
+
+def _name_of(accuracy: Any) -> str:
+    """Return the name of an accuracy measure, which the report shows."""
+    if isinstance(accuracy, AccuracyMeasure) and accuracy.amounts is not None:
+        raise InvalidInputError(
+            "accuracy must be no row_payoff(...) in an audit, which shows measures by their names; tradeoff_points "
+            "evaluates models by amounts per row"
+        )
+    if callable(accuracy):
+        raise InvalidInputError(
+            "accuracy must be a measure's name in an audit; got a function: tradeoff_points takes it"
+        )
+    return named_accuracy(accuracy).name
 
 
 def _prepared(

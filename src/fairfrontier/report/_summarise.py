@@ -12,8 +12,8 @@ from fairfrontier._version import __version__
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import CONSTANT, TradeoffPoints
-from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
+from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight, fauc
 from fairfrontier.report._evaluate import Evaluation, GroupCounts, reference_notes
 from fairfrontier.report._tables import proportion_test, worst_ratios
@@ -80,7 +80,7 @@ class Settings:
     @property
     def regression(self) -> bool:
         """Whether the label is a number."""
-        return ACCURACY_MEASURES[self.accuracy].regression
+        return named_accuracy(self.accuracy).regression
 
     def measures(self) -> dict[str, Any]:
         """Return the options that `tradeoff_points` and all that evaluates models have in common."""

@@ -8,8 +8,8 @@ import numpy as np
 
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.metrics import ACCURACY_MEASURES
 from fairfrontier.metrics._contrasts import named_measure
+from fairfrontier.metrics._sums import named_accuracy
 
 if TYPE_CHECKING:  # an audit that has no such curve does without the learners behind them
     from fairfrontier.limit import AchievableFrontier
@@ -103,8 +103,10 @@ _MEASURES = {
 
 def words(accuracy: str) -> dict[str, str]:
     """Return what people call the quality of a model and what it gives a person, which depends on the measure."""
-    measure = _MEASURES.get(accuracy)
-    regression = ACCURACY_MEASURES[accuracy].regression
+    measure, (kind, _, numbers) = _MEASURES.get(accuracy), accuracy.partition(":")
+    if numbers:
+        measure = f"recall at {float(numbers):.4g} selected" if kind == "recall_at" else "share of the possible payoff"
+    regression = named_accuracy(accuracy).regression
     return {
         "accuracy": measure or accuracy.replace("_", " "),
         "decision": "prediction" if regression else "decision",
