@@ -360,8 +360,19 @@ class TestStacks:
         assert min(chosen.selection_.rates.values()) >= floor - 1e-9
         assert f"rate {floor:g}" in str(chosen.selection_)
         assert "before" in str(chosen.selection_)
+        assert "levelling  " in str(free)
+        assert "both: some rates rise, others fall" in str(free)
         with pytest.raises(InfeasibleError, match="min_rate"):
             model.select(0.9, min_rate=0.9)
+
+    def test_the_floor_is_of_true_positive_rates_where_errors_of_both_kinds_count(self, rows):
+        H, y, group = rows
+        model = ff.FairStacksClassifier("precomputed", fairness="equalized_odds", alpha=1.0)
+        model.fit(H, y, sensitive_features=group)
+        true = min(value for name, value in model.select(0.9).selection_.rates.items() if name.endswith("y=1"))
+        chosen = model.select(0.9, min_rate=true - 0.01).selection_
+        assert chosen.kind == "stack"
+        assert min(chosen.rates.values()) < true - 0.01  # false positive rates have no floor
 
     def test_the_largest_promise_is_where_the_tests_begin_to_fail(self, rows):
         H, y, group = rows
@@ -480,3 +491,34 @@ class TestScoresBesideTheFrontier:
             ff.mantel_haenszel(scores, sensitive_features=group, control_features=back)
         with pytest.raises(InvalidInputError, match="rows in one order"):
             ff.top_share(scores, 0.2, sample_weight=pd.Series(np.ones(40)).iloc[::-1])
+
+
+class TestStrataInTheReport:
+    def test_groups_are_compared_inside_strata_and_pooled(self, tmp_path):
+        y, group, scores, _ = problem(3, n=500, n_groups=3)
+        job = np.random.default_rng(0).choice(["x", "y", "z"], len(y))
+        job[group == 2] = "alone"  # shares no stratum with the others
+        groups = np.array(["b", "f", "m"])[group]
+        options = {"sensitive_features": {"sex": groups, "job": job}, "stack": False}
+        result = ff.audit(y, scores, fairness="impact_ratio within job", reference={"sex": "b"}, **options)
+        there = group < 2
+        expected = ff.mantel_haenszel(
+            scores[there], sensitive_features=groups[there], control_features=job[there], reference="b"
+        )
+        table = result.strata()
+        assert table["group"].tolist() == ["f"] * 3
+        for model, row in table.set_index("model").iterrows():
+            for name in ("odds_ratio", "low", "high", "risk_ratio", "p_value", "n_strata"):
+                assert row[name] == pytest.approx(getattr(expected[model]["f"], name))
+        assert "inside each job" in result.to_html()
+        result.save(tmp_path)
+        pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "strata.csv"), table, check_dtype=False)
+
+    @pytest.mark.parametrize("more", [{"fairness": "impact_ratio"}, {"fairness": "equal_opportunity within job"}])
+    def test_without_strata_of_all_rows_there_is_no_such_table(self, more):
+        y, group, scores, _ = problem(3, n=200, n_groups=2)
+        job = np.random.default_rng(0).choice(["x", "y"], len(y))
+        result = ff.audit(y, scores, sensitive_features={"sex": group, "job": job}, stack=False, **more)
+        with pytest.raises(InvalidInputError, match="within job"):
+            result.strata()
+        assert "Mantel" not in result.to_html()

@@ -1,15 +1,21 @@
 """Accuracy as ranks, payoffs and F-scores; scores between groups; strata: against scikit-learn, SciPy and R."""
 
+import pickle
+
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import ks_2samp
 from sklearn import metrics as sklearn_metrics
+from typer.testing import CliRunner
 
 import fairfrontier as ff
+from fairfrontier._cli.app import app
 from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import GroupError, InvalidInputError
 
+PAYOFFS = ("true_positive", "false_positive", "false_negative", "true_negative")
 LOANS = ff.expected_payoff(true_positive=1.0, false_positive=-2.0)
 
 
@@ -299,3 +305,66 @@ class TestStacks:
         model = ff.FairStacksClassifier("precomputed", alpha=1.0).fit(H, y, sensitive_features=group)
         found = model.points(H, y, sensitive_features=group, accuracy="auc").accuracy[0]
         assert found == pytest.approx(sklearn_metrics.roc_auc_score(y, model.predict_path(H)[:, 0]))
+
+
+class TestNamesWithNumbers:
+    def test_they_are_the_measures_of_the_functions(self):
+        y, group, scores, _ = problem(3, n=200)
+        for text, measure in (
+            ("recall_at:0.2", ff.recall_at(0.2)),
+            ("payoff:1:-2", LOANS),
+            ("payoff:1:-2:0.5:3", ff.expected_payoff(**dict(zip(PAYOFFS, (1, -2, 0.5, 3), strict=True)))),
+        ):
+            by_name = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=text).accuracy
+            np.testing.assert_array_equal(
+                by_name, ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=measure).accuracy
+            )
+            again = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=measure.name).accuracy
+            np.testing.assert_array_equal(again, by_name)
+
+    @pytest.mark.parametrize("text", ["recall_at:x", "payoff:1", "profit:1:2", "recall_at:0.1:0.2"])
+    def test_errors_show_how_they_are_written(self, text):
+        with pytest.raises(InvalidInputError, match=r"accuracy with numbers must be like 'recall_at:0.2'"):
+            accuracies(text, [0, 1, 1], [0, 1, 1], list("aab"))
+
+    def test_an_audit_takes_names_and_functions_and_says_what_it_cannot_show(self):
+        y, group, scores, _ = problem(3, n=200)
+        known = {"sensitive_features": group, "stack": False}
+        for measure in (LOANS, "payoff:1:-2", ff.recall_at(0.2)):
+            result = ff.audit(y, scores, accuracy=measure, **known)
+            points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=measure, include_constant=False)
+            np.testing.assert_allclose(result.models()["accuracy"].sort_index(), points.accuracy)
+            assert "of the possible payoff" in str(result) or "recall at 0.2 selected" in str(result)
+        with pytest.raises(InvalidInputError, match="row_payoff"):
+            ff.audit(y, scores, accuracy=ff.row_payoff(np.ones(len(y))), **known)
+        with pytest.raises(InvalidInputError, match="got a function"):
+            ff.audit(y, scores, accuracy=lambda y_true, y_pred: 1.0, **known)
+
+    def test_the_command_line_takes_them(self, tmp_path):
+        y, group, scores, _ = problem(3, n=200)
+        table = pd.DataFrame(scores, columns=["m_a", "m_b", "m_c"][: scores.shape[1]]).assign(y=y, g=group)
+        table.to_csv(tmp_path / "t.csv", index=False)
+        out = tmp_path / "out"
+        words = [tmp_path / "t.csv", "--label", "y", "--sensitive", "g", "--scores", "m_*", "--out", out, "--no-stack"]
+        done = CliRunner().invoke(app, ["audit", *map(str, words), "--accuracy", "payoff:1:-2"])
+        assert done.exit_code == 0, done.output
+        found = pd.read_csv(out / "points.csv").set_index("model")["accuracy"]
+        expected = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=LOANS)
+        np.testing.assert_allclose(found[table.columns[:-2]], expected.accuracy[:-1], atol=1e-9)
+
+    def test_measures_can_be_kept_in_files(self, tmp_path):
+        y, group, scores, _ = problem(3, n=200)
+        gain = np.random.default_rng(0).normal(size=len(y))
+        for measure in (LOANS, ff.recall_at(1 / 3), ff.row_payoff(gain)):
+            again = pickle.loads(pickle.dumps(measure))
+            assert again.name == measure.name
+            np.testing.assert_array_equal(accuracies(again, y, scores, group), accuracies(measure, y, scores, group))
+        H, y, group = rows_of_a_stack(400)
+        model = ff.FairStacksClassifier("precomputed", alpha=1.0, accuracy=LOANS).fit(H, y, sensitive_features=group)
+        ff.save(model, tmp_path / "m.skops")
+        loaded = ff.load(tmp_path / "m.skops")
+        np.testing.assert_array_equal(
+            loaded.points(H, y, sensitive_features=group).accuracy,
+            model.points(H, y, sensitive_features=group).accuracy,
+        )
+        assert loaded.select(0.9).selection_.accuracy == model.select(0.9).selection_.accuracy

@@ -143,11 +143,15 @@ def audit(
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.audit import run_audit
     from fairfrontier._cli.options import AuditOptions, check_form
+    from fairfrontier.metrics._contrasts import named_measure
     from fairfrontier.report._outputs import left_over, output_names, write_results
 
     ll144 = check_form(form, label=label, sample_weight=sample_weight)
     differences = baseline is not None and accuracy == "accuracy" and label is not None
-    outputs = output_names(labelled=label is not None, differences=differences, xlsx=xlsx, pdf=pdf, ll144=ll144)
+    labelled, whole = label is not None, chunk_rows is None and sample_weight is None
+    measure = named_measure(fairness, parameter="--fairness")
+    strata = labelled and whole and measure.within is not None and not measure.needs_labels
+    outputs = output_names(labelled=labelled, differences=differences, strata=strata, xlsx=xlsx, pdf=pdf, ll144=ll144)
     check_output(out, outputs, force=force)
     check_inputs(out, outputs, file)
     options = AuditOptions.given(words)

@@ -21,7 +21,14 @@ from fairfrontier.metrics._accuracy import AccuracyMeasure
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import StepWeight, Weight
-from fairfrontier.report._evaluate import Evaluation, check_reference, differences, evaluate_chunks, fauc_bounds
+from fairfrontier.report._evaluate import (
+    Evaluation,
+    check_reference,
+    differences,
+    evaluate_chunks,
+    fauc_bounds,
+    pooled_strata,
+)
 from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
@@ -43,6 +50,7 @@ from fairfrontier.report._tables import (
     groups_table,
     models_table,
     points_table,
+    strata_table,
 )
 from fairfrontier.report._without_labels import summarise_selections
 from fairfrontier.report._words import Achievable, achievable_summary, level, plain
@@ -70,6 +78,8 @@ def summarise_rows(
     if settings.baseline is not None and settings.accuracy == "accuracy":
         rows = gathered(chunks) if in_memory else None
         summary["differences"] = differences(chunks, base, settings, rows=rows)
+    if in_memory:
+        summary["strata"] = pooled_strata(gathered(chunks), settings)
     return summary
 
 
@@ -119,6 +129,10 @@ class AuditResult:
         """Return one row per model that is not in use, as a pandas dataframe: what it would change."""
         return _frame(differences_table(self._with("differences")["differences"]))
 
+    def strata(self) -> Any:
+        """Return one row per submitted model and group as a pandas dataframe: compared within strata and pooled."""
+        return _frame(strata_table(self._with("strata")["strata"]))
+
     def ll144(self) -> Any:
         """Return the table of New York City's Local Law 144 as a pandas dataframe; for audits without labels."""
         return _frame(Table(LL144_COLUMNS, self._with("ll144")["ll144"]))
@@ -130,6 +144,7 @@ class AuditResult:
         needs = {
             "labelled": "y_true",
             "differences": "y_true, baseline and accuracy='accuracy'",
+            "strata": "y_true, a fairness of all rows such as 'impact_ratio within job' and no sample_weight",
             "ll144": "y_true=None and no sample_weight",
         }
         raise InvalidInputError(f"this table must have been asked for with {needs[key]}; it was not: audit again")

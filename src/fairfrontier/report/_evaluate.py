@@ -4,7 +4,7 @@ Intervals are found by resampling rows, in a bounded time whatever the number of
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +23,8 @@ from fairfrontier.identify._points import (
     points_from_rates,
     points_from_sums,
 )
-from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.metrics._association import mantel_haenszel
+from fairfrontier.metrics._contrasts import RowSets, named_measure
 from fairfrontier.metrics._sums import Sums, decision_threshold, sum_rows
 from fairfrontier.quantify._bootstrap import replicates, sample_rows
 from fairfrontier.quantify._fauc import Weight
@@ -375,6 +376,35 @@ def differences(chunks: Chunks, base: Evaluation, settings: "Settings", *, rows:
             }
         )
     return result
+
+
+def pooled_strata(rows: Rows, settings: "Settings") -> list[dict[str, Any]] | None:
+    """Compare selection within the strata of the measure, pooled; None: it has none, or the rows count unequally."""
+    measure = named_measure(settings.fairness)
+    if measure.within is None or measure.needs_labels or settings.regression or rows.weight is not None:
+        return None
+    known: dict[str, Any] = {"threshold": settings.threshold, "confidence": settings.confidence}
+    control, found = rows.sensitive[measure.within], []
+    for name, groups in rows.sensitive.items():
+        if name == measure.within:
+            continue
+        values, counts = np.unique(groups.astype(str), return_counts=True)
+        asked = settings.reference.get(name) or next((one for one in measure.against if one in values), None)
+        first = asked or str(values[counts.argmax()])
+        # A group that shares no stratum with the reference cannot be compared with it.
+        beside = np.unique(groups[np.isin(control, control[groups == first])])
+        there = np.isin(groups, beside)
+        if len(beside) < 2:
+            continue
+        scores = dict(zip(rows.names, rows.scores[there].T, strict=True))
+        parts = {"sensitive_features": groups[there], "control_features": control[there]}
+        pooled = mantel_haenszel(scores, reference=first, **parts, **known)
+        for model, by_group in pooled.items():
+            for group, one in by_group.items():
+                figures = {key: value if np.isfinite(value) else None for key, value in asdict(one).items()}
+                what = {"model": model, "within": measure.within, "attribute": name, "group": group}
+                found.append(what | {"reference": first} | figures)
+    return found or None
 
 
 def _fairness_ends(

@@ -26,6 +26,7 @@ from fairfrontier.report._tables import (
     groups_table,
     model_rows,
     points_csv,
+    strata_table,
 )
 from fairfrontier.report._words import VERDICTS, accuracy, fairness_words, level, p_value, percent, plain, unit_words
 
@@ -168,17 +169,25 @@ def _template(name: str) -> str:
 
 
 def output_names(
-    *, labelled: bool = True, differences: bool = False, xlsx: bool = False, pdf: bool = False, ll144: bool = False
+    *,
+    labelled: bool = True,
+    differences: bool = False,
+    strata: bool = False,
+    xlsx: bool = False,
+    pdf: bool = False,
+    ll144: bool = False,
 ) -> tuple[str, ...]:
     """Return the files that an audit writes."""
     tables = ("points.csv", "frontier.csv", "groups.csv") if labelled else ("groups.csv",)
-    asked = {"differences.csv": differences, "ll144.csv": ll144, "audit.xlsx": xlsx, "report.pdf": pdf}
+    asked = {"differences.csv": differences, "strata.csv": strata, "ll144.csv": ll144}
+    asked |= {"audit.xlsx": xlsx, "report.pdf": pdf}
     return ("report.html", *tables, "summary.json", "model_card.md", *(name for name, yes in asked.items() if yes))
 
 
 def left_over(folder: Path, written: Iterable[str], *, source: Path | None = None) -> list[str]:
     """Return the files of a folder that `audit`, `stack` or `demo` has written and that will not be written now."""
-    ours = (*output_names(differences=True, xlsx=True, pdf=True, ll144=True), "weights.csv", "model.skops", "taf.png")
+    tables = output_names(differences=True, strata=True, xlsx=True, pdf=True, ll144=True)
+    ours = (*tables, "weights.csv", "model.skops", "taf.png")
     old = [folder / name for name in ours if name not in set(written)]
     present = [path for path in old if path.is_symlink() or path.is_file()]
     return [path.name for path in present if source is None or not path.exists() or not path.samefile(source)]
@@ -195,6 +204,8 @@ def write_results(
         texts |= {"points.csv": points_csv(summary), "frontier.csv": frontier_csv(summary)}
     if summary["labelled"] and summary["differences"] is not None:
         texts["differences.csv"] = to_csv(*differences_table(summary["differences"]))
+    if summary["labelled"] and summary["strata"]:
+        texts["strata.csv"] = to_csv(*strata_table(summary["strata"]))
     if ll144:
         texts["ll144.csv"] = to_csv(LL144_COLUMNS, summary["ll144"])
     for name, content in texts.items():

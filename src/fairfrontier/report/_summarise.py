@@ -163,6 +163,7 @@ def summarise(
         "notes": list(settings.notes),
         "trail": None,
         "differences": None,
+        "strata": None,
         "achievable": None,
         "n_rows": base.n_rows,
         "n_models": len(base.points) - 1,

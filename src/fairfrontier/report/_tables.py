@@ -298,6 +298,11 @@ def differences_table(found: list[dict[str, Any]]) -> Table:
     return Table(header, rows)
 
 
+def strata_table(found: list[dict[str, Any]]) -> Table:
+    """Return one line per model and group: its selection against the reference group's, pooled over strata."""
+    return Table(list(found[0]), [list(one.values()) for one in found])
+
+
 def all_tables(summary: dict[str, Any]) -> dict[str, Table]:
     """Return every table of an audit by the name of its file or sheet."""
     tables = {"models": models_table(summary), "groups": groups_table(summary)}
@@ -306,6 +311,8 @@ def all_tables(summary: dict[str, Any]) -> dict[str, Table]:
     tables |= {"points": points_table(summary), "frontier": frontier_table(summary)}
     if summary["differences"] is not None:
         tables["differences"] = differences_table(summary["differences"])
+    if summary["strata"]:
+        tables["strata"] = strata_table(summary["strata"])
     return tables
 
 
