@@ -456,6 +456,29 @@ class TestUnpaired:
         ]
         assert same.high - same.low < sum(interval.high - interval.low for interval in intervals) * 1.2
 
+    def test_each_population_has_amounts_of_its_own(self):
+        y, scores, group = population(600, 3)
+        gain = np.random.default_rng(3).normal(0.2, 1.0, 600) + y
+        parts, known = (slice(None, 200), slice(200, None)), {"n_resamples": 60, "random_state": 0}
+        measures = [ff.row_payoff(gain[part]) for part in parts]
+        result = ff.compare_fauc(
+            [y[part] for part in parts],
+            *(scores[part] for part in parts),
+            sensitive_features=[group[part] for part in parts],
+            accuracy=measures,
+            paired=False,
+            **known,
+        )
+        areas = [
+            ff.fauc_score(y[part], scores[part], sensitive_features=group[part], accuracy=measure)
+            for part, measure in zip(parts, measures, strict=True)
+        ]
+        assert result.difference == pytest.approx(areas[0] - areas[1])
+        with pytest.raises(InvalidInputError, match="one measure or a pair"):
+            ff.compare_fauc(
+                (y, y), scores, scores, sensitive_features=(group, group), accuracy=["f1"] * 3, paired=False, **known
+            )
+
     def test_pairs_must_be_pairs(self):
         y, scores, group = population(100, 0)
         with pytest.raises(InvalidInputError, match="must be a pair"):

@@ -218,6 +218,11 @@ class TestNumbers:
         points = ff.tradeoff_points(y, scores, sensitive_features=(10 * income).astype(int).astype(str))
         assert points.bias.shape[1] == 45
 
+    def test_a_matrix_of_probabilities_is_told_where_it_belongs(self):
+        y, scores, p, _ = problem(4)
+        with pytest.raises(GroupError, match=r"make ProbableGroups\(matrix\)"):
+            ff.tradeoff_points(y, scores, sensitive_features=p)
+
     def test_a_regression_takes_them(self):
         rng = np.random.default_rng(0)
         age = rng.normal(size=400)

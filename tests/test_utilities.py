@@ -297,6 +297,17 @@ class TestStacks:
         assert chosen.selection_.kind == "constant"
         assert chosen.predict(H).all()
 
+    def test_a_floor_that_only_the_constant_model_has_is_said(self):
+        H, y, group = rows_of_a_stack()
+        model = ff.FairStacksClassifier("precomputed", fairness="equal_opportunity", alpha=1.0)
+        model.fit(1 - H, 1 - y, sensitive_features=group)  # the constant model accepts everybody
+        chosen = model.select(min_rate=0.9999).selection_
+        assert chosen.kind == "constant"
+        assert any("leaves no stack" in note and "lower the threshold" in note for note in chosen.notes)
+        with_stack = model.select(min_rate=0.6).selection_
+        assert with_stack.kind == "stack"
+        assert not any("min_rate" in note for note in with_stack.notes)
+
     def test_others_evaluate_and_do_not_tune(self):
         H, y, group = rows_of_a_stack()
         for accuracy in ("auc", "brier", ff.recall_at(0.2), "r2", lambda y_true, y_pred: 1.0):
@@ -363,8 +374,6 @@ class TestNamesWithNumbers:
         model = ff.FairStacksClassifier("precomputed", alpha=1.0, accuracy=LOANS).fit(H, y, sensitive_features=group)
         ff.save(model, tmp_path / "m.skops")
         loaded = ff.load(tmp_path / "m.skops")
-        np.testing.assert_array_equal(
-            loaded.points(H, y, sensitive_features=group).accuracy,
-            model.points(H, y, sensitive_features=group).accuracy,
-        )
+        both = [one.points(H, y, sensitive_features=group).accuracy for one in (loaded, model)]
+        np.testing.assert_array_equal(*both)
         assert loaded.select(0.9).selection_.accuracy == model.select(0.9).selection_.accuracy

@@ -476,7 +476,8 @@ def check_groups(groups: Sequence[Any], name: str) -> None:
             "covariance with the decisions, or make it text if they are groups after all"
         )
         if any(isinstance(group, float) and not group.is_integer() for group in groups):
-            raise GroupError(advice)
+            shares = all(0.0 <= group <= 1.0 for group in groups)
+            raise GroupError(advice + ("; of probabilities of groups make ProbableGroups(matrix)" if shares else ""))
         # Whole numbers may be codes of groups.
         warnings.warn(advice, UserWarning, stacklevel=2)
     if len(groups) < 2:

@@ -282,8 +282,8 @@ def cell_sums(
         )
     if amounts is not None and row is not None:
         of_row = np.ones(len(amounts)) if weight is None else weight
-        all_rows = [of_row @ np.maximum(-amounts, 0.0), of_row @ np.abs(amounts), n_different(row)]
-        return CellSums(totals, outcome[:-1], payoff=np.append(outcome[-1], all_rows))
+        losses, stake = float(of_row @ np.maximum(-amounts, 0.0)), float(of_row @ np.abs(amounts))
+        return CellSums(totals, outcome[:-1], payoff=np.append(outcome[-1], [losses, stake, n_different(row)]))
     if y is None:
         return CellSums(totals, outcome)
     mean = float(np.average(y, weights=weight))

@@ -230,7 +230,7 @@ def compare_fauc(
     stratify: bool = False,
     random_state: Any = None,
     fairness: Fairness = "demographic_parity",
-    accuracy: Accuracy = "accuracy",
+    accuracy: Accuracy | Sequence[Accuracy] = "accuracy",
     threshold: float | None = 0.5,
     sensitive_mode: str = "separate",
     sample_weight: Any = None,
@@ -251,7 +251,8 @@ def compare_fauc(
         As in `tradeoff_points`; the constant model joins both families.
     paired : bool
         False: the families have rows of their own, such as two populations. Then `y_true`, `sensitive_features` and
-        `sample_weight` (unless it is None) are pairs, of the first and of the second.
+        `sample_weight` (unless it is None) are pairs, of the first and of the second. So may `accuracy` be, with
+        `row_payoff` of the rows of each.
 
     Returns
     -------
@@ -328,10 +329,14 @@ def _unpaired(
     for name, value in given.items():
         if value is not None and not (isinstance(value, (tuple, list)) and len(value) == 2):
             raise InvalidInputError(f"{name} must be a pair with paired=False, one for each family; got {type(value)}")
+    pair = options["accuracy"]
+    if isinstance(pair, (tuple, list)) and len(pair) != 2:
+        raise InvalidInputError(f"accuracy must be one measure or a pair with paired=False; got {len(pair)} of them")
     rows: list[Sample] = []
     for i, y_preds in enumerate(families):
         parts: dict[str, Any] = {name: None if value is None else value[i] for name, value in given.items()}
-        rows.append(sample(parts.pop("y_true"), y_preds, **parts, **options))
+        accuracy = options["accuracy"][i] if isinstance(options["accuracy"], (tuple, list)) else options["accuracy"]
+        rows.append(sample(parts.pop("y_true"), y_preds, **parts, **options | {"accuracy": accuracy}))
     areas = [Area(data.sets, weight, interpolate) for data in rows]
     a, b = (resample(data, area, scheme, np.arange(len(data.points))) for data, area in zip(rows, areas, strict=True))
     # Which law the bias of a family follows is not known of either: all combinations count.

@@ -397,7 +397,7 @@ def pooled_strata(rows: Rows, settings: "Settings") -> list[dict[str, Any]] | No
         if len(beside) < 2:
             continue
         scores = dict(zip(rows.names, rows.scores[there].T, strict=True))
-        parts = {"sensitive_features": groups[there], "control_features": control[there]}
+        parts: dict[str, Any] = {"sensitive_features": groups[there], "control_features": control[there]}
         pooled = mantel_haenszel(scores, reference=first, **parts, **known)
         for model, by_group in pooled.items():
             for group, one in by_group.items():
