@@ -304,7 +304,7 @@ class TestStacks:
         chosen = model.select(min_rate=0.9999).selection_
         assert chosen.kind == "constant"
         assert any("leaves no stack" in note and "lower the threshold" in note for note in chosen.notes)
-        with_stack = model.select(min_rate=0.6).selection_
+        with_stack = model.select(min_rate=0.6).selection_  # alone, it asks for the most accurate, not the fairest
         assert with_stack.kind == "stack"
         assert not any("min_rate" in note for note in with_stack.notes)
 

@@ -203,8 +203,8 @@ def tradeoff_points(
         ``"recall_at:0.2"`` (`recall_at`), ``"payoff:1:-5"`` (`expected_payoff`), `row_payoff`, ``"r2"`` (clipped to
         [0, 1]), ``"exp_mse"`` (e to the −MSE), or a function ``(y_true, y_pred) -> float in [0, 1]``. The
         measures ``"r2"`` and ``"exp_mse"`` are those of regression: fairness is then that of the scores, and
-        `threshold` is not used. A difference of mean scores is measured in standard deviations of `y_true`, so that fairness does not depend on
-        its units; ``fairness="mean_difference"`` takes it as it is.
+        `threshold` is not used. A difference of mean scores is measured in standard deviations of `y_true`, so that
+        fairness does not depend on its units; ``fairness="mean_difference"`` takes it as it is.
     threshold : float or None
         A score strictly above it is decision 1. None takes the scores as they are, for fairness and for accuracy: as
         the probabilities with which a randomised model decides 1.

@@ -442,7 +442,7 @@ class BaseFairStacks(BaseEstimator):
         min_rate : float, optional
             Least rate of positive decisions in every row set (for equal opportunity and equalized odds: true positive
             rate), so that fairness is not had by levelling down. As estimated; a confidence does not promise it.
-            Alone, it asks for the fairest such place.
+            Alone, it asks for the most accurate such place.
         confidence : float, optional
             Promise what is asked for with this confidence, in (0, 1). None: delivered in half of the cases, see Notes.
         calibration : (X, y, sensitive_features), optional

@@ -357,7 +357,9 @@ class SelectionRule:
         """Return the candidate that is asked for, alone; None: there is none."""
         if limits.min_fairness is None and limits.min_ratio is None:
             found = self._worth_having(self.mixed() if randomize else self.single(), limits)
-            return self._fairest(found)
+            # A floor of the rates alone asks for no fairness: the constant model would be the fairest of all.
+            best = self._most_accurate(found, limits) if limits.max_accuracy_loss is None else None
+            return best or self._fairest(found)
         found = self._worth_having(self.single(), limits)
         alone = found.take(np.flatnonzero(self._seem(found, limits)))
         chosen = self._most_accurate(alone, limits)

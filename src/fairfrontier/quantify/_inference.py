@@ -4,7 +4,7 @@ The truth that the intervals are about is the FAUC that the same fitted models h
 rows were drawn.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
