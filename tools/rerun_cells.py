@@ -12,7 +12,11 @@ the folder of an earlier run. Figures must agree to 1e-9. Records of version 0.1
 honest FAUC was computed from those: new points are rounded in the same way before they are compared. The exit code is 0
 if all cells agree, and 1 if some differ.
 
-The records name the versions of the libraries that made them; under other versions models differ, and so do figures.
+The records name the versions of the libraries that made them; under other versions models differ, and so do figures. They
+were made with AVX2 instructions. A processor with AVX-512 adds in another order, and then a few of the networks and of the
+stacks decide a row or two otherwise, unless it is told not to::
+
+    ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell python tools/rerun_cells.py
 """
 
 import argparse
