@@ -7,14 +7,13 @@ Run it from the root of the repository::
 
 A cell is one method on one task and one split. The sample is drawn without replacement from the finished cells of the
 chosen data sets, methods and split, and is the same for the same seed. Name methods where others have become better
-since they were recorded. Base learners are trained again unless ``--cache`` names
-the folder of an earlier run. Figures must agree to 1e-9. Records of version 0.1 keep points with six digits, and their
+since they were recorded. Base learners are trained again unless ``--cache`` names the folder of an earlier run. Figures must agree to 1e-9. Records of version 0.1 keep points with six digits, and their
 honest FAUC was computed from those: new points are rounded in the same way before they are compared. The exit code is 0
 if all cells agree, and 1 if some differ.
 
-The records name the versions of the libraries that made them; under other versions models differ, and so do figures. They
-were made with AVX2 instructions. A processor with AVX-512 adds in another order, and then a few of the networks and of the
-stacks decide a row or two otherwise, unless it is told not to::
+The records name the versions of the libraries that made them; under other versions models differ, and so do figures.
+A processor with AVX-512 instructions adds in another order, and then a few networks and stacks decide a row or two
+otherwise than recorded; with AVX2 most of these are the same::
 
     ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 OPENBLAS_CORETYPE=Haswell python tools/rerun_cells.py
 """
