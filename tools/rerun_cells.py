@@ -7,7 +7,8 @@ Run it from the root of the repository::
 
 A cell is one method on one task and one split. The sample is drawn without replacement from the finished cells of the
 chosen data sets, methods and split, and is the same for the same seed. Name methods where others have become better
-since they were recorded. Base learners are trained again unless ``--cache`` names the folder of an earlier run. Figures must agree to 1e-9. Records of version 0.1 keep points with six digits, and their
+since they were recorded. Base learners are trained again unless ``--cache`` names the folder of an earlier run. Figures
+must agree to 1e-9. Records of version 0.1 keep points with six digits, and their
 honest FAUC was computed from those: new points are rounded in the same way before they are compared. The exit code is 0
 if all cells agree, and 1 if some differ.
 
