@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 
@@ -326,8 +327,8 @@ print(len(seen))
     for more in (["--force", "--no-stack"], ["--force"]):
         done = subprocess.run([sys.executable, "-c", script, *words, *more], capture_output=True, text=True, check=True)
         counts.append(int(done.stdout.split()[-1]))
-    assert counts[0] <= 31
-    assert counts[1] <= 38
+    assert counts[0] <= 30
+    assert counts[1] <= 37
 
 
 @pytest.mark.parametrize("measure", ["impact_ratio", "equalized_odds"])
@@ -410,13 +411,13 @@ def test_the_reference_group_is_named_once(run):
     assert "(impact ratio), against f." in text
 
 
-@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "-1"), (np.nan, "nan")])
+@pytest.mark.parametrize(("weight", "shown"), [(-1.0, "non-negative; got -1"), (np.nan, "finite; got nan")])
 def test_rows_of_a_file_are_counted_from_one(run, weight, shown):
     frame = people().assign(w=1.5)
     frame.loc[[8, 11], "w"] = weight
     for chunks in ((), ("--chunk-rows", "5")):
         code, text, _, _ = run(frame, "--sample-weight", "w", "--scores", "m_*", *chunks)
-        assert (code, f"sample_weight must be finite and non-negative; got {shown} in row 9:" in text) == (2, True)
+        assert (code, re.search(rf"sample_weight must be {shown} at row 9\b", text) is not None) == (2, True)
 
 
 def test_a_copy_of_the_label_is_no_model_whatever_is_blank(run):

@@ -85,6 +85,7 @@ class Rows:
         fold: Any = None,
         names: tuple[str, ...] | None = None,
         first_row: int = 0,
+        counted_from: int = 0,
         whole: bool = False,
         needs_attributes: bool = True,
         target: str = "y_true",
@@ -100,6 +101,8 @@ class Rows:
             The models that the scores must be of: matched by name where the scores have names, else by position.
         first_row : int
             The number of the first row in the whole table.
+        counted_from : int
+            The number that errors give the first row of the table: 1 for files.
         whole : bool
             True: these are all rows, so that weights must not all be zero and scores may be the classes of `y`.
         needs_attributes : bool
@@ -109,8 +112,9 @@ class Rows:
         """
         if isinstance(sensitive_features, ProbableGroups):
             validate.same_order(**{target: y, "y_preds": scores, "sensitive_features": sensitive_features})
-            options = {"fold": fold, "names": names, "first_row": first_row, "whole": whole, "target": target}
-            plain = cls.validated(y, scores, None, sample_weight=sample_weight, needs_attributes=False, **options)
+            options = {"fold": fold, "names": names, "first_row": first_row, "counted_from": counted_from}
+            options |= {"whole": whole, "target": target, "needs_attributes": False}
+            plain = cls.validated(y, scores, None, sample_weight=sample_weight, **options)
             return plain.spread(sensitive_features)
         parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "fold": fold}
         validate.same_order(**{target: y, "y_preds": scores, **parts})
@@ -130,6 +134,7 @@ class Rows:
         if sensitive_features is not None or needs_attributes:
             attributes = validate.attribute_columns(sensitive_features)
         reference = target if values is not None else "y_preds"
+        number = counted_from + first_row
         for name, column in attributes.items():
             validate.same_length(n_rows, reference, **{f"sensitive_features[{name!r}]": len(column)})
         return cls(
@@ -138,8 +143,8 @@ class Rows:
             attributes,
             predictions.names,
             np.arange(first_row, first_row + n_rows),
-            validate.sample_weights(sample_weight, n_rows, first_row=first_row, whole=whole),
-            None if fold is None else _folds(fold, n_rows, first_row),
+            validate.sample_weights(sample_weight, n_rows, first_row=number, whole=whole),
+            None if fold is None else _folds(fold, n_rows, number),
         )
 
     def __len__(self) -> int:

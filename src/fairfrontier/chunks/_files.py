@@ -92,23 +92,12 @@ class Columns:
             scores.T,
             {name: read(name) for name in self.sensitive} or None,
             needs_attributes=bool(self.sensitive),
-            sample_weight=None if self.sample_weight is None else _weights(read(self.sample_weight), first_row),
+            sample_weight=read(self.sample_weight),
             fold=read(self.fold),
             names=self.scores,
             first_row=first_row,
+            counted_from=1,
         )
-
-
-def _weights(values: Any, first_row: int) -> Any:
-    """Return the weights of a file, whose rows are counted from 1; those of arrays are counted from 0."""
-    if values.dtype.kind == "f":
-        wrong = np.flatnonzero(~np.isfinite(values) | (values < 0))
-        if len(wrong):
-            raise InvalidInputError(
-                f"sample_weight must be finite and non-negative; got {values[wrong[0]]:g} in row "
-                f"{first_row + int(wrong[0]) + 1}: give 0 to rows that must not count"
-            )
-    return values
 
 
 def _common_type(types: Sequence[Any]) -> Any:

@@ -141,9 +141,9 @@ def _weighted(family: ModelFamily, X: Any, weights: NDArray[np.float64]) -> Any:
     return family.predict_matrix(X) @ weights if own is None else own(X, weights)
 
 
-def features(estimator: Any, X: Any, *, dtype: DTypeLike = np.float64, reset: bool = False) -> NDArray[Any]:
+def features(estimator: Any, X: Any, *, dtype: DTypeLike = np.float64) -> NDArray[Any]:
     """Return X (n, d) as a C-ordered array checked against `estimator`'s features."""
-    checked = validate_data(estimator, as_rows(X), dtype=dtype, order="C", reset=reset)
+    checked = validate_data(estimator, as_rows(X), dtype=dtype, order="C", reset=False)
     return np.asarray(checked)
 
 
