@@ -40,11 +40,9 @@ from fairfrontier._attribute_models import (
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import (
     is_forest,
-    is_plain_forest,
     out_of_bag,
     rows_in_bag,
     tree_matrix,
-    weighted_trees,
 )
 from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
@@ -126,42 +124,14 @@ def predict_matrix(
         Threads.
     """
     blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_columns)(model, X, classes, name, name in expanded) for name, model in models
+        delayed(columns_of)(model, X, classes, name, name in expanded) for name, model in models
     )
     matrix = np.hstack(list(blocks))
-    check_finite(matrix, _names(models, expanded))
+    check_finite(matrix, column_names(models, expanded))
     return matrix
 
 
-def weighted_sum(
-    models: Sequence[tuple[str, Any]],
-    X: Any,
-    weights: FloatArray,
-    *,
-    classes: NDArray[Any] | None,
-    expanded: Collection[str] = (),
-    n_jobs: int | None = None,
-) -> FloatArray:
-    """Return the weighted sum (n,) of the predictions of fitted models: what a stack needs, at less than their matrix.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (k,)
-        The weight of each column of `predict_matrix`; a model without any weight is not asked.
-    models, X, classes, expanded, n_jobs
-        As in `predict_matrix`.
-    """
-    widths = [len(_names([pair], expanded)) for pair in models]
-    parts = zip(models, np.split(weights, np.cumsum(widths)[:-1]), strict=True)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_weighted_columns)(model, X, part, classes, name, name in expanded)
-        for (name, model), part in parts
-        if part.any()
-    )
-    return np.asarray(sum(found, np.zeros(number_of_rows(X))))
-
-
-def _names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list[str]:
+def column_names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list[str]:
     """Return the names of the columns of fitted models."""
     names: list[str] = []
     for name, model in models:
@@ -170,32 +140,10 @@ def _names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list
     return names
 
 
-def _weighted_columns(
-    model: Any, X: Any, weights: FloatArray, classes: NDArray[Any] | None, name: str, expand: bool
-) -> FloatArray:
-    """Return the weighted sum (n,) of the columns of a fitted model, forest or family; trees need no matrix for it."""
-    if isinstance(model, FoldModels):
-        of_folds = [_weighted_columns(one, X, weights, classes, name, expand) for one in model.models]
-        return np.asarray(np.mean(of_folds, axis=0))
-    if expand and (is_forest(model) or hasattr(model, "predict_weighted")):
-        positive = None if classes is None else check_own_classes(model, classes, name)
-        if is_forest(model):
-            return weighted_trees(model, X, positive, weights)
-        found = model.predict_weighted(X, weights)
-        return np.asarray(weights.sum() - found if positive == 0 else found)
-    if is_plain_forest(model) and not name.startswith(f"{GROUP}/"):
-        positive = None if classes is None else check_own_classes(model, classes, name)
-        n_trees = len(model.estimators_)
-        return weighted_trees(model, X, positive, np.full(n_trees, weights[0] / n_trees))
-    block = _columns(model, X, classes, name, expand)
-    check_finite(block, _names([(name, model)], (name,) if expand else ()))
-    return np.asarray(block @ weights)
-
-
-def _columns(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
+def columns_of(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
     """Return the columns (n, q) that a fitted model, forest or family is in a stack."""
     if isinstance(model, FoldModels):
-        return np.asarray(np.mean([_columns(one, X, classes, name, expand) for one in model.models], axis=0))
+        return np.asarray(np.mean([columns_of(one, X, classes, name, expand) for one in model.models], axis=0))
     if expand:
         positive = None if classes is None else check_own_classes(model, classes, name)
         if is_forest(model):
@@ -342,7 +290,7 @@ def fitted_columns(
     stack, X, rows, codes, contrasts, probable
         As in `fit_columns`.
     """
-    names = tuple(_names(models, stack._expanded))
+    names = tuple(column_names(models, stack._expanded))
     found, folds = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))], None
     # Only on demand: who brings fitted models knows how many columns the stack has.
     if stack.group_models is True and wants_group_models(stack, names):
@@ -477,7 +425,7 @@ def _base_fit(
     name: str, model: Any, matrix: FloatArray, expanded: Collection[str], blocks: Sequence[FloatArray] = ()
 ) -> BaseFit:
     """Return one fitted model with its columns, after a check; `blocks` are those that are others in each fold."""
-    names = tuple(_names([(name, model)], expanded))
+    names = tuple(column_names([(name, model)], expanded))
     check_finite(matrix, names)
     own = FoldColumns(np.arange(len(names)), tuple(block.astype(np.float32) for block in blocks)) if blocks else None
     return BaseFit([(name, model)], names, matrix, own)
@@ -528,7 +476,7 @@ def _grow(
     """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    matrix = _columns(fitted, X, classes, name, True)
+    matrix = columns_of(fitted, X, classes, name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
     if len(train) == len(y):
@@ -552,7 +500,7 @@ def _fit_fold(
     train, test = split
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    block = _columns(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
+    block = columns_of(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
     return fitted if keep else None, block
 
 

@@ -30,6 +30,7 @@ from fairfrontier.optimize._fitting import InUnits, OperatingPoint, StackPath, e
 from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._selection import Selection, checked_confidence, checked_limits, select
+from fairfrontier.optimize._weighted_models import weighted_models
 from fairfrontier.quantify._fauc import StepWeight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -570,8 +571,7 @@ class BaseFairStacks(BaseEstimator):
         if given.is_precomputed(self):
             return self._scores_of(self._matrix(X, sensitive_features))
         k = len(self.names_)
-        rows, weights = self._feature_rows(X), np.asarray(self.weights_[:k])
-        total = base.weighted_sum(self.estimators_, rows, weights, **self._base_options())
+        total = weighted_models(self)(self._feature_rows(X), self.n_jobs)
         if self.attribute_aware:
             total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
         return LOSSES[self._loss_name].link(total + self.intercept_)
