@@ -18,6 +18,8 @@ _LEAST_UNSEEN = 3
 _TREES_THAT_SORT = 3
 # Trees that one thread sums up at a time: their sum must not depend on the number of threads.
 _TREES_PER_TASK = 50
+# Rows that stay in a processor's cache while they pass trees.
+_ROWS_PER_TASK = 2000
 
 
 def is_forest(model: Any) -> bool:
@@ -136,22 +138,24 @@ class LeafSum:
     def _sum(self, rows: NDArray[np.float32]) -> FloatArray:
         from sklearn.ensemble._gradient_boosting import predict_stages
 
+        tasks = range(0, len(self.trees), _TREES_PER_TASK)
         # What takes a tree's way and adds its value in one loop knows no missing values, and holds up other threads.
-        at_once = effective_n_jobs(self.n_jobs) == 1 and not np.isnan(rows.sum())
+        if effective_n_jobs(self.n_jobs) == 1 and not np.isnan(rows.sum()):
+            found = np.zeros((len(rows), 1))
+            for start in range(0, len(rows), _ROWS_PER_TASK):
+                some, of_some = rows[start : start + _ROWS_PER_TASK], found[start : start + _ROWS_PER_TASK]
+                for first in tasks:
+                    total = np.zeros((len(some), 1))
+                    predict_stages(self._held[first : first + _TREES_PER_TASK], some, 1.0, total)
+                    of_some += total
+            return found[:, 0]
 
         def part(first: int) -> FloatArray:
-            total = np.zeros((len(rows), 1))
-            end = first + _TREES_PER_TASK
-            if at_once:
-                predict_stages(self._held[first:end], rows, 1.0, total)
-                return total[:, 0]
-            for tree in self.trees[first:end]:
-                total[:, 0] += tree.value[:, 0, 0].take(tree.apply(rows))
-            return total[:, 0]
+            total = np.zeros(len(rows))
+            for tree in self.trees[first : first + _TREES_PER_TASK]:
+                total += tree.value[:, 0, 0].take(tree.apply(rows))
+            return total
 
-        tasks = range(0, len(self.trees), _TREES_PER_TASK)
-        if at_once:
-            return np.asarray(sum((part(first) for first in tasks), np.zeros(len(rows))))
         parts = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(delayed(part)(j) for j in tasks)
         return np.asarray(sum(parts, np.zeros(len(rows))))
 

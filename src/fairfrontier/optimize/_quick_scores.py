@@ -7,6 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import validate_data
 
@@ -34,14 +37,30 @@ def quick_scores(model: Any) -> Quick | None:
         both = model.column == 1 and np.array_equal(model.classifier_.classes_, [0, 1])
         return quick_scores(model.classifier_) if both else None
     if kind is Pipeline:
-        last = quick_scores(model.steps[-1][1])
-        before = model[:-1]
+        steps = [step for _, step in model.steps]
+        kernel = _kernel_logistic(*steps[-2:]) if len(steps) > 2 else None
+        last, before = (kernel, model[:-2]) if kernel else (quick_scores(steps[-1]), model[:-1])
         return None if last is None else lambda X, sort: last(before.transform(X), sort)
     if kind in (HistGradientBoostingClassifier, HistGradientBoostingRegressor):
         return _histogram_boosting(model)
     if kind is AdaBoostClassifier:
         return _adaboost(model)
     return None
+
+
+def _kernel_logistic(features: Any, last: Any) -> Quick | None:
+    """Return a logistic regression on Nyström's features as one of the kernel's values: one product less."""
+    if type(features) is not Nystroem or type(last) is not LogisticRegression or len(last.classes_) != 2:
+        return None
+    if features.kernel != "rbf" or features.gamma is None:
+        return None
+    coefficients = features.normalization_.T @ last.coef_[0]
+
+    def scores(X: Any, sort: bool) -> FloatArray | None:
+        kernel = rbf_kernel(X, features.components_, gamma=features.gamma)
+        return np.asarray(expit(kernel @ coefficients + last.intercept_[0]))
+
+    return scores
 
 
 def _histogram_boosting(model: Any) -> Quick | None:
