@@ -1,6 +1,6 @@
 """Families of trees: forests tree by tree, and minipatches, whose trees see few rows and columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Self

@@ -42,7 +42,6 @@ from fairfrontier.learners._family import FamilyUnion, Matrix, ModelFamily, repe
 from fairfrontier.learners._group_models import fit_group_models
 from fairfrontier.learners._trees import MinipatchTrees, MinipatchTreesRegressor
 
-
 # SciPy's tree of the rows of a fitted model, which finds the same neighbours in a third of the time.
 _TREES: WeakKeyDictionary[Any, tuple[Any, KDTree]] = WeakKeyDictionary()
 

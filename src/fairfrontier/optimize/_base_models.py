@@ -40,6 +40,7 @@ from fairfrontier._attribute_models import (
 from fairfrontier._columns import is_frame
 from fairfrontier._forests import (
     is_forest,
+    is_plain_forest,
     out_of_bag,
     rows_in_bag,
     tree_matrix,
@@ -56,6 +57,10 @@ from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
+# A third of as many trees predict nearly as well as all of them.
+_MANY_TREES = 100
+# Rows whose predictions by all trees are in memory at a time.
+_ROWS_AT_ONCE = 50_000
 
 
 def expanded_names(models: Sequence[tuple[str, Any]], expand: Any) -> tuple[str, ...]:
@@ -265,6 +270,8 @@ class FitOptions:
     memory: Any = None
     verbose: int = 0
     n_jobs: int | None = None
+    # Whether the folds are the stack's own: rows out of bag may stand in for held-out ones only where any rows may.
+    own_folds: bool = False
 
     def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return the results of a function, from the cache where it has them."""
@@ -353,6 +360,7 @@ def _fit_options(stack: Any, rows: Rows) -> FitOptions:
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
         verbose=int(stack.verbose),
+        own_folds=isinstance(stack.cv, int | np.integer),
         **stack._base_options(),
     )
 
@@ -393,7 +401,7 @@ def fit_base_models(
     Notes
     -----
     A forest or family with out-of-bag rows is stacked as it was grown on all rows; those grown without a fold serve to
-    judge such a stack.
+    judge such a stack. A forest of many trees that is one model needs no folds.
     """
     _warn_without_weights(models, options.sample_weight)
     splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
@@ -447,7 +455,7 @@ def _grown(
         (model, X, y, options.sample_weight, train, options.classes, name) for name, model in once for train in parts
     ]
     done = options.run(_grow, jobs)
-    found = {}
+    found = _grown_whole(models, X, y, options)
     for j, (name, _) in enumerate(once):
         (model, matrix), *others = done[j * len(parts) : (j + 1) * len(parts)]
         blocks = [block for _, block in others]
@@ -455,6 +463,40 @@ def _grown(
         if all(block is not None for block in (matrix, *blocks)):
             found[name] = _base_fit(name, model, matrix, options.expanded, blocks)
     return found
+
+
+def _grown_whole(models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], options: FitOptions) -> dict[str, BaseFit]:
+    """Return the forests that are one model of the stack, where trees that have not seen a row can stand in for folds.
+
+    They are grown once, on all rows, and need no fold.
+    """
+    if not (options.own_folds and options.refit):
+        return {}
+    alone = [(name, model) for name, model in models if not (name in options.expanded or name.startswith(f"{GROUP}/"))]
+    forests = [(name, model) for name, model in alone if is_plain_forest(model) and _may_leave_rows_out(model)]
+    jobs = [
+        (model, X, y, options.sample_weight, options.classes, name)
+        for name, model in forests
+        if model.get_params()["n_estimators"] >= _MANY_TREES
+    ]
+    done = zip(jobs, options.run(_grow_whole, jobs), strict=True)
+    return {job[-1]: _base_fit(job[-1], model, column, ()) for job, (model, column) in done if column is not None}
+
+
+def _grow_whole(
+    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
+) -> tuple[Any, FloatArray | None]:
+    """Return a forest, and its prediction (n, 1) for each row by the trees that have not seen it."""
+    fitted = _fit_one(model, name, X, y, sample_weight)
+    seen = rows_in_bag(fitted, len(y))
+    column = np.empty((len(y), 1))
+    for first in range(0, len(y), _ROWS_AT_ONCE):
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(y)))
+        block = out_of_bag(columns_of(fitted, rows_of(X, rows), classes, name, True), seen[rows], _MANY_TREES // 5)
+        if block is None:
+            return fitted, None
+        column[rows, 0] = block.mean(axis=1)
+    return fitted, column
 
 
 def _may_leave_rows_out(model: Any) -> bool:
