@@ -127,7 +127,8 @@ class LeafSum:
             self._held[j, 0] = _Holder(tree)
 
     def __call__(self, rows: NDArray[np.float32], *, sort: bool = True) -> FloatArray:
-        """Return the sum (n,) for rows in C order; `sort`: unless similar rows are neighbours already."""
+        """Return the sum (n,) for rows; `sort`: unless similar rows are neighbours already."""
+        rows = np.ascontiguousarray(rows)
         if not sort:
             return self._sum(rows)
         order = alike(self.trees, rows)

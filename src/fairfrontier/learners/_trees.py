@@ -329,7 +329,7 @@ class _Minipatch(BaseEstimator):
     def rows_of(self, X: Any) -> NDArray[np.float32]:
         """Return X as the trees take it, after a check."""
         rows: NDArray[np.float32] = features(self, X, dtype=np.float32)
-        return np.ascontiguousarray(rows)
+        return rows
 
     def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
         """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""

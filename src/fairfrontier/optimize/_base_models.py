@@ -6,7 +6,8 @@ models, to the sensitive attribute (for measures of one label, to group and labe
 
 A forest or a family enters model by model. Where its models leave rows out (bootstrap samples, minipatches) the stack
 is fitted to what each model says of rows that it has not seen, and it is this very model that predicts. How good such a
-stack is, others tell, whose forests were grown without a fold.
+stack is, others tell, whose forests were grown without a fold. A random forest of many trees that is one column is
+grown once too: its held-out prediction of a row is the mean of the trees that have not seen it.
 """
 
 import warnings
