@@ -25,6 +25,7 @@ from sklearn.ensemble import (
 )
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -41,7 +42,7 @@ from fairfrontier.learners import (
     kitchen_sink,
     regressor_zoo,
 )
-from fairfrontier.learners._zoo import Components
+from fairfrontier.learners._zoo import Components, NeighborsClassifier
 
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 
@@ -324,6 +325,19 @@ def test_components_are_those_of_scikit_learn(n_features: int) -> None:
     X = np.random.default_rng(0).normal(size=(80, n_features)) * np.arange(1, n_features + 1)
     ours, theirs = Components().fit_transform(X), PCA(min(5, n_features)).fit_transform(X)
     assert np.abs(ours) == pytest.approx(np.abs(theirs), abs=1e-9)
+
+
+@pytest.mark.parametrize("weights", ["distance", "uniform"])
+def test_neighbours_are_those_of_scikit_learn(weights: str) -> None:
+    X, y = make_classification(400, 5, random_state=0)
+    options: dict[str, Any] = {"n_neighbors": 12, "weights": weights, "algorithm": "kd_tree"}
+    ours, theirs = NeighborsClassifier(**options).fit(X, y), KNeighborsClassifier(**options).fit(X, y)
+    new = np.vstack([X[:50], X[:50] + 0.1])  # rows of the training set, at distance zero, and others
+    np.testing.assert_allclose(ours.predict_proba(new), theirs.predict_proba(new), atol=1e-12)
+    for found, expected in zip(ours.kneighbors(new, 3), theirs.kneighbors(new, 3), strict=True):
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+    again = ours.fit(-X, y)
+    np.testing.assert_allclose(again.predict_proba(new), theirs.fit(-X, y).predict_proba(new), atol=1e-12)
 
 
 def test_neighbours_at_the_same_distance_are_the_same_at_any_number_of_threads() -> None:

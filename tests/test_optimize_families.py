@@ -10,11 +10,15 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     BaggingClassifier,
     ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsClassifier
@@ -25,8 +29,10 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
 from fairfrontier._forests import out_of_bag, rows_in_bag, tree_matrix, weighted_trees
+from fairfrontier._weighted_models import weighted_models
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import MinipatchTrees, classifier_zoo, fit_models, forest_trees, kitchen_sink
+from fairfrontier.optimize import _base_models
 
 FOREST = RandomForestClassifier(30, max_depth=4, random_state=0)
 LOGISTIC = ("lr", LogisticRegression())
@@ -45,6 +51,56 @@ def fitted(estimators, rows, **options):
     X, y, sex = rows
     options = {"random_state": 0, "group_models": None, "alphas": [1.0, 100.0]} | options
     return FairStacksClassifier(estimators, **options).fit(X, y, sensitive_features=sex)
+
+
+def scaled(*steps):
+    return make_pipeline(StandardScaler(), *steps)
+
+
+class TestWeightedModels:
+    MODELS = (
+        LOGISTIC,
+        ("boosting", HistGradientBoostingClassifier(max_iter=20)),
+        ("scaled_boosting", scaled(HistGradientBoostingClassifier(max_iter=20))),
+        ("ada", AdaBoostClassifier(n_estimators=10, random_state=0)),
+        ("deeper_ada", AdaBoostClassifier(DecisionTreeClassifier(max_depth=3), n_estimators=5, random_state=0)),
+        ("kernel", scaled(Nystroem(gamma=0.1, n_components=30, random_state=0), LogisticRegression())),
+        ("forest", FOREST),
+        ("trees/forest", ExtraTreesClassifier(10, random_state=0)),
+        ("mini", MinipatchTrees(20, random_state=0)),
+    )
+
+    @pytest.mark.parametrize("labels", [("no", "yes"), (1, 0)])
+    @pytest.mark.parametrize("form", ["eighths", "any", "frame"])
+    def test_their_sum_is_that_of_the_matrix(self, form, labels, rows):
+        _, y, sex = rows
+        X = np.random.default_rng(3).normal(size=(900, 4)) + (y == "yes").repeat(3)[:, None]
+        X = np.round(8 * X) / 8 if form == "eighths" else X
+        X = pd.DataFrame(X, columns=list("abcd")) if form == "frame" else X
+        of_rows = {"sensitive_features": np.repeat(sex, 3)}
+        names = np.where(np.repeat(y, 3) == "yes", labels[1], labels[0])
+        stack = FairStacksClassifier(list(self.MODELS), random_state=0, alphas=[1.0], cv=2).fit(X, names, **of_rows)
+        for n in (900, 7):
+            expected = stack._matrix(X[:n], None) @ stack.weights_
+            np.testing.assert_allclose(weighted_models(stack, _base_models)(X[:n]), expected, atol=1e-10)
+        known = weighted_models(stack, _base_models)
+        assert weighted_models(stack, _base_models) is known
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).predict_proba(X), stack.predict_proba(X))
+        stack.weights_ = 2.0 * stack.weights_
+        np.testing.assert_allclose(
+            weighted_models(stack, _base_models)(X), stack._matrix(X, None) @ stack.weights_, atol=1e-10
+        )
+
+    def test_regressors_and_missing_values_too(self, rows):
+        X, _, sex = rows
+        holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+        boosting = HistGradientBoostingRegressor(max_iter=10)
+        for given in (holes, np.round(X)):
+            models = [("boosting", boosting), ("forest", RandomForestRegressor(20, random_state=0))]
+            stack = FairStacksRegressor(models, random_state=0, alphas=[1.0])
+            stack.fit(given, X.sum(axis=1), sensitive_features=sex)
+            expected = stack._matrix(given, None) @ stack.weights_
+            np.testing.assert_allclose(weighted_models(stack, _base_models)(given), expected, atol=1e-10)
 
 
 class TestForests:
@@ -97,6 +153,19 @@ class TestForests:
         np.testing.assert_allclose(
             patches.predict_weighted(X, np.ones(60)), patches.predict_matrix(X).sum(axis=1, dtype=float), atol=1e-12
         )
+
+    def test_a_forest_of_many_trees_that_is_one_model_is_judged_by_trees_that_have_not_seen_a_row(self, rows):
+        X, y, _ = rows
+        forest = RandomForestClassifier(100, max_depth=4, random_state=0)
+        stack = fitted([LOGISTIC, ("trees/forest", forest)], rows)
+        grown = clone(forest).set_params(oob_score=True).fit(X, y)
+        np.testing.assert_allclose(stack._held_out[0].matrix[:, 1], grown.oob_decision_function_[:, 1])
+        np.testing.assert_array_equal(stack.estimators_[1][1].predict_proba(X), grown.predict_proba(X))
+        # Whose splits keep some rows together must not judge a model by rows beside those that it was grown on.
+        split = KFold(3, shuffle=True, random_state=0)
+        for other in ({"cv": split}, {"refit": False}):
+            held_out = fitted([LOGISTIC, ("trees/forest", forest)], rows, **other)._held_out[0].matrix[:, 1]
+            assert np.abs(held_out - grown.oob_decision_function_[:, 1]).max() > 1e-3
 
     def test_with_a_slash_in_its_name_it_is_one_model(self, rows):
         assert fitted([LOGISTIC, ("trees/forest", FOREST)], rows).names_ == ("lr", "trees/forest")

@@ -189,8 +189,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             kept = X.tocsc()[:, self.kept_].toarray() if issparse(X) else np.asarray(X)[:, self.kept_]
             return np.asarray(kept, dtype=np.float64)
         dense = X.toarray() if issparse(X) else X
+        if isinstance(dense, np.ndarray) and dense.dtype.kind in "biuf" and not any(map(_is_list, self.columns_)):
+            return np.where(np.isfinite(dense), dense, np.asarray(self.columns_, dtype=np.float64))
         parts = [_encode(values, learned) for values, learned in zip(_columns_of(dense), self.columns_, strict=True)]
         return np.column_stack(parts)
+
+
+def _is_list(learned: float | list[str]) -> bool:
+    return isinstance(learned, list)
 
 
 def _columns_of(X: Any) -> list[NDArray[Any]]:

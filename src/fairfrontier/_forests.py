@@ -1,10 +1,11 @@
 """Forests as collections of trees: the prediction of every tree, their weighted sum, and which rows each has seen."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import validate_data
@@ -17,6 +18,8 @@ _LEAST_UNSEEN = 3
 _TREES_THAT_SORT = 3
 # Trees that one thread sums up at a time: their sum must not depend on the number of threads.
 _TREES_PER_TASK = 50
+# Rows that stay in a processor's cache while they pass trees.
+_ROWS_PER_TASK = 2000
 
 
 def is_forest(model: Any) -> bool:
@@ -61,7 +64,7 @@ def tree_matrix(forest: Any, X: Any, positive: int | None) -> FloatArray:
     if hasattr(forest, "apply"):
         leaves = forest.apply(X)
     else:
-        rows = _rows(forest, X)
+        rows = forest_rows(forest, X)
         seen = zip(forest.estimators_, forest.estimators_features_, strict=True)
         leaves = np.stack([tree.apply(rows[:, columns]) for tree, columns in seen], axis=1)
     tables = [leaf_values(tree, positive) for tree in forest.estimators_]
@@ -80,35 +83,82 @@ def weighted_trees(forest: Any, X: Any, positive: int | None, weights: FloatArra
     >>> bool(np.allclose(weighted_trees(forest, X, None, np.full(5, 0.2)), forest.predict(X)))
     True
     """
-    rows = _rows(forest, X)
+    rows = forest_rows(forest, X)
     if sparse.issparse(rows):
         return np.asarray(tree_matrix(forest, X, positive) @ weights)
+    return forest_sum(forest, positive, weights)(rows)
+
+
+def forest_sum(forest: Any, positive: int | None, weights: FloatArray) -> "LeafSum":
+    """Return the weighted sum of a fitted forest's trees, ready to be asked for any rows."""
     used = np.flatnonzero(weights)
     of_tree = getattr(forest, "estimators_features_", [None] * len(weights))
-    trees = [over_all_columns(forest.estimators_[j].tree_, of_tree[j], rows.shape[1]) for j in used]
+    d = int(forest.n_features_in_)
     tables = [leaf_values(forest.estimators_[j], positive) * weights[j] for j in used]
-    return sum_of_leaves(trees, tables, rows, forest.n_jobs)
+    trees = [forest.estimators_[j].tree_ for j in used]
+    made = [with_values(tree, table, of_tree[j], d) for tree, table, j in zip(trees, tables, used, strict=True)]
+    return LeafSum(made, forest.n_jobs)
 
 
-def sum_of_leaves(
-    trees: Sequence[Any], tables: Sequence[FloatArray], rows: NDArray[np.float32], n_jobs: int | None
-) -> FloatArray:
-    """Return the sum (n,) over trees of the value of each row's leaf."""
-    order = alike(trees, rows)
-    rows = rows[order]
+@dataclass(frozen=True, eq=False)
+class _Holder:
+    """A tree where scikit-learn's boosting looks for it."""
 
-    def part(first: int) -> FloatArray:
-        total = np.zeros(len(rows))
-        end = first + _TREES_PER_TASK
-        for tree, table in zip(trees[first:end], tables[first:end], strict=True):
-            total += table.take(tree.apply(rows))
-        return total
+    tree_: Any
 
-    tasks = range(0, len(trees), _TREES_PER_TASK)
-    parts = Parallel(n_jobs=n_jobs, prefer="threads", require="sharedmem")(delayed(part)(first) for first in tasks)
-    found = np.zeros(len(rows))
-    found[order] = sum(parts)
-    return found
+
+class LeafSum:
+    """The sum over trees of the value of each row's leaf.
+
+    Parameters
+    ----------
+    trees : list of scikit-learn's Tree
+        With one value per node, as of `with_values`.
+    n_jobs : int or None
+        Threads; the sum does not depend on it, to the bit.
+    """
+
+    def __init__(self, trees: Sequence[Any], n_jobs: int | None = None) -> None:
+        self.trees = list(trees)
+        self.n_jobs = n_jobs
+        # A column of objects, as scikit-learn's boosting keeps its trees.
+        self._held = np.empty((len(self.trees), 1), dtype=object)
+        for j, tree in enumerate(self.trees):
+            self._held[j, 0] = _Holder(tree)
+
+    def __call__(self, rows: NDArray[np.float32], *, sort: bool = True) -> FloatArray:
+        """Return the sum (n,) for rows; `sort`: unless similar rows are neighbours already."""
+        rows = np.ascontiguousarray(rows)
+        if not sort:
+            return self._sum(rows)
+        order = alike(self.trees, rows)
+        found = np.empty(len(rows))
+        found[order] = self._sum(rows[order])
+        return found
+
+    def _sum(self, rows: NDArray[np.float32]) -> FloatArray:
+        from sklearn.ensemble._gradient_boosting import predict_stages
+
+        tasks = range(0, len(self.trees), _TREES_PER_TASK)
+        # What takes a tree's way and adds its value in one loop knows no missing values, and holds up other threads.
+        if effective_n_jobs(self.n_jobs) == 1 and not np.isnan(rows.sum()):
+            found = np.zeros((len(rows), 1))
+            for start in range(0, len(rows), _ROWS_PER_TASK):
+                some, of_some = rows[start : start + _ROWS_PER_TASK], found[start : start + _ROWS_PER_TASK]
+                for first in tasks:
+                    total = np.zeros((len(some), 1))
+                    predict_stages(self._held[first : first + _TREES_PER_TASK], some, 1.0, total)
+                    of_some += total
+            return found[:, 0]
+
+        def part(first: int) -> FloatArray:
+            total = np.zeros(len(rows))
+            for tree in self.trees[first : first + _TREES_PER_TASK]:
+                total += tree.value[:, 0, 0].take(tree.apply(rows))
+            return total
+
+        parts = Parallel(n_jobs=self.n_jobs, prefer="threads", require="sharedmem")(delayed(part)(j) for j in tasks)
+        return np.asarray(sum(parts, np.zeros(len(rows))))
 
 
 def alike(trees: Sequence[Any], rows: NDArray[np.float32]) -> NDArray[np.intp]:
@@ -124,21 +174,43 @@ def alike(trees: Sequence[Any], rows: NDArray[np.float32]) -> NDArray[np.intp]:
     return np.asarray(np.lexsort([tree.apply(rows) for tree in trees[:_TREES_THAT_SORT]]))
 
 
-def over_all_columns(tree: Any, columns: NDArray[np.intp] | None, n_features: int) -> Any:
-    """Return a tree that saw some columns as one of all columns: no copy of its columns is then needed to ask it."""
-    if columns is None:
-        return tree
+def with_values(tree: Any, values: NDArray[Any], columns: NDArray[np.intp] | None, n_features: int) -> Any:
+    """Return a tree with other values of its nodes, and as one of all columns if it saw some of them only."""
     state = dict(tree.__getstate__())
-    state["nodes"] = state["nodes"].copy()
-    feature = state["nodes"]["feature"]
-    inner = feature >= 0
-    feature[inner] = np.asarray(columns)[feature[inner]]
-    wide = type(tree)(n_features, np.asarray(tree.n_classes, dtype=np.intp), tree.n_outputs)
-    wide.__setstate__(state)
-    return wide
+    if columns is not None:
+        state["nodes"] = state["nodes"].copy()
+        feature = state["nodes"]["feature"]
+        inner = feature >= 0
+        feature[inner] = np.asarray(columns)[feature[inner]]
+    return _tree_of(state["nodes"], values, n_features, state["max_depth"])
 
 
-def _rows(forest: Any, X: Any) -> Any:
+def tree_of_nodes(nodes: NDArray[Any], n_features: int) -> Any:
+    """Return scikit-learn's histogram-boosted tree as one that takes rows as a forest's trees do."""
+    from sklearn.tree._tree import NODE_DTYPE
+
+    made = np.zeros(len(nodes), dtype=NODE_DTYPE)
+    leaf = nodes["is_leaf"].astype(bool)
+    for own, theirs, at_leaf in (
+        ("left_child", "left", -1),
+        ("right_child", "right", -1),
+        ("feature", "feature_idx", -2),
+        ("threshold", "num_threshold", -2.0),
+    ):
+        made[own] = np.where(leaf, at_leaf, nodes[theirs].astype(made[own].dtype))
+    return _tree_of(made, nodes["value"], n_features, int(nodes["depth"].max()))
+
+
+def _tree_of(nodes: NDArray[Any], values: NDArray[Any], n_features: int, max_depth: int) -> Any:
+    from sklearn.tree._tree import Tree
+
+    made = Tree(n_features, np.ones(1, dtype=np.intp), 1)
+    of_nodes = np.array(values, dtype=np.float64).reshape(-1, 1, 1)
+    made.__setstate__({"max_depth": max_depth, "node_count": len(nodes), "nodes": nodes, "values": of_nodes})
+    return made
+
+
+def forest_rows(forest: Any, X: Any) -> Any:
     """Return X as the trees of a fitted forest take it: float32, in C order or sparse."""
     if hasattr(forest, "_validate_X_predict"):
         return forest._validate_X_predict(X)

@@ -1,6 +1,6 @@
 """Families of trees: forests tree by tree, and minipatches, whose trees see few rows and columns."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any, Self
@@ -15,7 +15,7 @@ from sklearn.utils import check_array, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from fairfrontier._columns import is_frame
-from fairfrontier._forests import alike, leaf_values, over_all_columns, sum_of_leaves
+from fairfrontier._forests import LeafSum, alike, leaf_values, with_values
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners._family import (
     Matrix,
@@ -85,8 +85,8 @@ class TreeFamily:
 
     def predict_matrix(self, X: Any) -> Matrix:
         """Return every tree's score of class 1, or predicted value: (n, k), float32, Fortran order."""
-        rows = self._rows(X)
-        trees = self._over_all_columns(range(len(self.trees)))
+        rows = self.rows_of(X)
+        trees = [with_values(one.tree, one.values, one.columns, self.n_features) for one in self.trees]
         order = alike(trees, rows)
         rows = rows[order]
         matrix = np.empty((len(rows), len(self.trees)), dtype=np.float32, order="F")
@@ -101,15 +101,15 @@ class TreeFamily:
 
     def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted sum (n,) of the trees' predictions, without their matrix."""
-        rows = self._rows(X)
-        used = np.flatnonzero(weights).tolist()
-        tables = [self.trees[j].values * weights[j] for j in used]
-        return sum_of_leaves(self._over_all_columns(used), tables, rows, self.n_jobs)
+        return self.weighted(weights)(self.rows_of(X))
 
-    def _over_all_columns(self, indices: Iterable[int]) -> list[Any]:
-        return [over_all_columns(self.trees[j].tree, self.trees[j].columns, self.n_features) for j in indices]
+    def weighted(self, weights: NDArray[np.float64]) -> LeafSum:
+        """Return the weighted sum of the trees, ready to be asked for rows of `rows_of`."""
+        used = [(self.trees[j], weights[j]) for j in np.flatnonzero(weights).tolist()]
+        d = self.n_features
+        return LeafSum([with_values(one.tree, one.values * w, one.columns, d) for one, w in used], self.n_jobs)
 
-    def _rows(self, X: Any) -> NDArray[np.float32]:
+    def rows_of(self, X: Any) -> NDArray[np.float32]:
         """Return X as the trees take it, after a check."""
         self._check_names(X)
         finite: Any = "allow-nan" if self.allow_nan else True
@@ -319,6 +319,17 @@ class _Minipatch(BaseEstimator):
         check_is_fitted(self, "family_")
         family: TreeFamily = self.family_
         return family.predict_weighted(features(self, X, dtype=np.float32), weights)
+
+    def weighted(self, weights: NDArray[np.float64]) -> LeafSum:
+        """Return the sum of `predict_weighted`, ready to be asked for rows of `rows_of`."""
+        check_is_fitted(self, "family_")
+        family: TreeFamily = self.family_
+        return family.weighted(weights)
+
+    def rows_of(self, X: Any) -> NDArray[np.float32]:
+        """Return X as the trees take it, after a check."""
+        rows: NDArray[np.float32] = features(self, X, dtype=np.float32)
+        return rows
 
     def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
         """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""

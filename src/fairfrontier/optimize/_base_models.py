@@ -6,7 +6,8 @@ models, to the sensitive attribute (for measures of one label, to group and labe
 
 A forest or a family enters model by model. Where its models leave rows out (bootstrap samples, minipatches) the stack
 is fitted to what each model says of rows that it has not seen, and it is this very model that predicts. How good such a
-stack is, others tell, whose forests were grown without a fold.
+stack is, others tell, whose forests were grown without a fold. A random forest of many trees that is one column is
+grown once too: its held-out prediction of a row is the mean of the trees that have not seen it.
 """
 
 import warnings
@@ -44,7 +45,6 @@ from fairfrontier._forests import (
     out_of_bag,
     rows_in_bag,
     tree_matrix,
-    weighted_trees,
 )
 from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._rows import Rows
@@ -58,6 +58,10 @@ from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
+# A third of as many trees predict nearly as well as all of them.
+_MANY_TREES = 100
+# Rows whose predictions by all trees are in memory at a time.
+_ROWS_AT_ONCE = 50_000
 
 
 def expanded_names(models: Sequence[tuple[str, Any]], expand: Any) -> tuple[str, ...]:
@@ -126,42 +130,14 @@ def predict_matrix(
         Threads.
     """
     blocks = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_columns)(model, X, classes, name, name in expanded) for name, model in models
+        delayed(columns_of)(model, X, classes, name, name in expanded) for name, model in models
     )
     matrix = np.hstack(list(blocks))
-    check_finite(matrix, _names(models, expanded))
+    check_finite(matrix, column_names(models, expanded))
     return matrix
 
 
-def weighted_sum(
-    models: Sequence[tuple[str, Any]],
-    X: Any,
-    weights: FloatArray,
-    *,
-    classes: NDArray[Any] | None,
-    expanded: Collection[str] = (),
-    n_jobs: int | None = None,
-) -> FloatArray:
-    """Return the weighted sum (n,) of the predictions of fitted models: what a stack needs, at less than their matrix.
-
-    Parameters
-    ----------
-    weights : ndarray of shape (k,)
-        The weight of each column of `predict_matrix`; a model without any weight is not asked.
-    models, X, classes, expanded, n_jobs
-        As in `predict_matrix`.
-    """
-    widths = [len(_names([pair], expanded)) for pair in models]
-    parts = zip(models, np.split(weights, np.cumsum(widths)[:-1]), strict=True)
-    found = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(_weighted_columns)(model, X, part, classes, name, name in expanded)
-        for (name, model), part in parts
-        if part.any()
-    )
-    return np.asarray(sum(found, np.zeros(number_of_rows(X))))
-
-
-def _names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list[str]:
+def column_names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list[str]:
     """Return the names of the columns of fitted models."""
     names: list[str] = []
     for name, model in models:
@@ -170,32 +146,10 @@ def _names(models: Sequence[tuple[str, Any]], expanded: Collection[str]) -> list
     return names
 
 
-def _weighted_columns(
-    model: Any, X: Any, weights: FloatArray, classes: NDArray[Any] | None, name: str, expand: bool
-) -> FloatArray:
-    """Return the weighted sum (n,) of the columns of a fitted model, forest or family; trees need no matrix for it."""
-    if isinstance(model, FoldModels):
-        of_folds = [_weighted_columns(one, X, weights, classes, name, expand) for one in model.models]
-        return np.asarray(np.mean(of_folds, axis=0))
-    if expand and (is_forest(model) or hasattr(model, "predict_weighted")):
-        positive = None if classes is None else check_own_classes(model, classes, name)
-        if is_forest(model):
-            return weighted_trees(model, X, positive, weights)
-        found = model.predict_weighted(X, weights)
-        return np.asarray(weights.sum() - found if positive == 0 else found)
-    if is_plain_forest(model) and not name.startswith(f"{GROUP}/"):
-        positive = None if classes is None else check_own_classes(model, classes, name)
-        n_trees = len(model.estimators_)
-        return weighted_trees(model, X, positive, np.full(n_trees, weights[0] / n_trees))
-    block = _columns(model, X, classes, name, expand)
-    check_finite(block, _names([(name, model)], (name,) if expand else ()))
-    return np.asarray(block @ weights)
-
-
-def _columns(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
+def columns_of(model: Any, X: Any, classes: NDArray[Any] | None, name: str, expand: bool) -> FloatArray:
     """Return the columns (n, q) that a fitted model, forest or family is in a stack."""
     if isinstance(model, FoldModels):
-        return np.asarray(np.mean([_columns(one, X, classes, name, expand) for one in model.models], axis=0))
+        return np.asarray(np.mean([columns_of(one, X, classes, name, expand) for one in model.models], axis=0))
     if expand:
         positive = None if classes is None else check_own_classes(model, classes, name)
         if is_forest(model):
@@ -317,6 +271,8 @@ class FitOptions:
     memory: Any = None
     verbose: int = 0
     n_jobs: int | None = None
+    # Whether the folds are the stack's own: rows out of bag may stand in for held-out ones only where any rows may.
+    own_folds: bool = False
 
     def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return the results of a function, from the cache where it has them."""
@@ -342,7 +298,7 @@ def fitted_columns(
     stack, X, rows, codes, contrasts, probable
         As in `fit_columns`.
     """
-    names = tuple(_names(models, stack._expanded))
+    names = tuple(column_names(models, stack._expanded))
     found, folds = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))], None
     # Only on demand: who brings fitted models knows how many columns the stack has.
     if stack.group_models is True and wants_group_models(stack, names):
@@ -405,6 +361,7 @@ def _fit_options(stack: Any, rows: Rows) -> FitOptions:
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
         verbose=int(stack.verbose),
+        own_folds=isinstance(stack.cv, int | np.integer),
         **stack._base_options(),
     )
 
@@ -445,7 +402,7 @@ def fit_base_models(
     Notes
     -----
     A forest or family with out-of-bag rows is stacked as it was grown on all rows; those grown without a fold serve to
-    judge such a stack.
+    judge such a stack. A forest of many trees that is one model needs no folds.
     """
     _warn_without_weights(models, options.sample_weight)
     splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
@@ -477,7 +434,7 @@ def _base_fit(
     name: str, model: Any, matrix: FloatArray, expanded: Collection[str], blocks: Sequence[FloatArray] = ()
 ) -> BaseFit:
     """Return one fitted model with its columns, after a check; `blocks` are those that are others in each fold."""
-    names = tuple(_names([(name, model)], expanded))
+    names = tuple(column_names([(name, model)], expanded))
     check_finite(matrix, names)
     own = FoldColumns(np.arange(len(names)), tuple(block.astype(np.float32) for block in blocks)) if blocks else None
     return BaseFit([(name, model)], names, matrix, own)
@@ -499,7 +456,7 @@ def _grown(
         (model, X, y, options.sample_weight, train, options.classes, name) for name, model in once for train in parts
     ]
     done = options.run(_grow, jobs)
-    found = {}
+    found = _grown_whole(models, X, y, options)
     for j, (name, _) in enumerate(once):
         (model, matrix), *others = done[j * len(parts) : (j + 1) * len(parts)]
         blocks = [block for _, block in others]
@@ -507,6 +464,40 @@ def _grown(
         if all(block is not None for block in (matrix, *blocks)):
             found[name] = _base_fit(name, model, matrix, options.expanded, blocks)
     return found
+
+
+def _grown_whole(models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], options: FitOptions) -> dict[str, BaseFit]:
+    """Return the forests that are one model of the stack, where trees that have not seen a row can stand in for folds.
+
+    They are grown once, on all rows, and need no fold.
+    """
+    if not (options.own_folds and options.refit):
+        return {}
+    alone = [(name, model) for name, model in models if not (name in options.expanded or name.startswith(f"{GROUP}/"))]
+    forests = [(name, model) for name, model in alone if is_plain_forest(model) and _may_leave_rows_out(model)]
+    jobs = [
+        (model, X, y, options.sample_weight, options.classes, name)
+        for name, model in forests
+        if model.get_params()["n_estimators"] >= _MANY_TREES
+    ]
+    done = zip(jobs, options.run(_grow_whole, jobs), strict=True)
+    return {job[-1]: _base_fit(job[-1], model, column, ()) for job, (model, column) in done if column is not None}
+
+
+def _grow_whole(
+    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
+) -> tuple[Any, FloatArray | None]:
+    """Return a forest, and its prediction (n, 1) for each row by the trees that have not seen it."""
+    fitted = _fit_one(model, name, X, y, sample_weight)
+    seen = rows_in_bag(fitted, len(y))
+    column = np.empty((len(y), 1))
+    for first in range(0, len(y), _ROWS_AT_ONCE):
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(y)))
+        block = out_of_bag(columns_of(fitted, rows_of(X, rows), classes, name, True), seen[rows], _MANY_TREES // 5)
+        if block is None:
+            return fitted, None
+        column[rows, 0] = block.mean(axis=1)
+    return fitted, column
 
 
 def _may_leave_rows_out(model: Any) -> bool:
@@ -528,7 +519,7 @@ def _grow(
     """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    matrix = _columns(fitted, X, classes, name, True)
+    matrix = columns_of(fitted, X, classes, name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
     if len(train) == len(y):
@@ -552,7 +543,7 @@ def _fit_fold(
     train, test = split
     of_train = None if sample_weight is None else sample_weight[train]
     fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    block = _columns(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
+    block = columns_of(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
     return fitted if keep else None, block
 
 

@@ -17,6 +17,7 @@ from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._notebook import stack_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._weighted_models import weighted_models
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
@@ -570,8 +571,7 @@ class BaseFairStacks(BaseEstimator):
         if given.is_precomputed(self):
             return self._scores_of(self._matrix(X, sensitive_features))
         k = len(self.names_)
-        rows, weights = self._feature_rows(X), np.asarray(self.weights_[:k])
-        total = base.weighted_sum(self.estimators_, rows, weights, **self._base_options())
+        total = weighted_models(self, base)(self._feature_rows(X), self.n_jobs)
         if self.attribute_aware:
             total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
         return LOSSES[self._loss_name].link(total + self.intercept_)
