@@ -121,6 +121,17 @@ class TestCalibration:
         # The least correction is not enough, and the constant model, which has .824, is not needed.
         assert chosen.score(H, y) > 0.88
 
+    def test_the_constant_model_says_what_randomising_would_offer(self):
+        rows, label, groups = clear_cases(3, 800)
+        model = FairStacksClassifier(random_state=0).fit(rows, label, sensitive_features=groups)
+        alone, mixed = model.select(0.97).selection_, model.select(0.97, randomize=True).selection_
+        assert (alone.kind, mixed.kind) == ("constant", "mixture")
+        assert (
+            f"randomize=True draws one of two models within what was asked, with an accuracy of {mixed.accuracy:.4f}"
+            in (alone.notes)
+        )
+        assert not any("randomize" in note for note in mixed.notes)
+
     def test_several_contrasts_leave_the_ray_at_a_given_ridge_too(self):
         rows, label, group = five_groups(0, 4000)
         model = FairStacksClassifier(alpha=1.0).fit(rows, label, sensitive_features=group)

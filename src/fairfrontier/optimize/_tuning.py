@@ -374,7 +374,7 @@ def _best_bonus(
 
 def _length(bonus: FloatArray, quadratic: FloatArray) -> float:
     """Return how far bonuses (s,) move the scores."""
-    return float(np.sqrt(max(bonus @ quadratic @ bonus, 0.0)))
+    return float(np.sqrt(max(float(bonus @ quadratic @ bonus), 0.0)))
 
 
 def _through(knots: FloatArray, quadratic: FloatArray) -> FloatArray:
