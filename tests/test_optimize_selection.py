@@ -40,6 +40,17 @@ def five_groups(seed, n, k=4):
     return expit(X @ models.T), y, group
 
 
+def clear_cases(seed, n):
+    """Return predictions of which few are near the threshold: two models of the label, and two of the three groups."""
+    rng = np.random.default_rng(seed)
+    group = rng.choice(3, n, p=[0.1, 0.1, 0.8])
+    merit = rng.normal(6.0, 6.0, n) - np.array([1.2, 0.6, 0.0])[group]
+    y = (rng.random(n) < expit(merit)).astype(int)
+    H = {f"m{i}": expit(merit + rng.normal(0.0, 3.0, n)) for i in range(2)}
+    H |= {f"group/a={v}/x": np.clip(0.1 + 0.1 * (group == v) + rng.normal(0.0, 0.3, n), 0, 1) for v in (1, 2)}
+    return H, y, group
+
+
 def fairness(decided, group):
     rates = [decided[group == g].mean() for g in np.unique(group)]
     return 1.0 - (max(rates) - min(rates))
@@ -99,6 +110,27 @@ class TestCalibration:
                 chosen = model.select(level)
                 assert fairness(chosen.predict(H), group) > level - 0.05
                 assert chosen.score(H, y) > constant - 0.01
+
+    @pytest.mark.parametrize("seed", [3, 4])
+    def test_several_groups_are_corrected_where_few_rows_are_near_the_threshold(self, seed):
+        H, y, group = clear_cases(10**6, 60_000)
+        rows, label, groups = clear_cases(seed, 800)
+        chosen = FairStacksClassifier(random_state=0).fit(rows, label, sensitive_features=groups).select(0.95)
+        assert chosen.selection_.kind == "stack"
+        assert fairness(chosen.predict(H), group) > 0.94
+        # The least correction is not enough, and the constant model, which has .824, is not needed.
+        assert chosen.score(H, y) > 0.88
+
+    def test_the_constant_model_says_what_randomising_would_offer(self):
+        rows, label, groups = clear_cases(3, 800)
+        model = FairStacksClassifier(random_state=0).fit(rows, label, sensitive_features=groups)
+        alone, mixed = model.select(0.97).selection_, model.select(0.97, randomize=True).selection_
+        assert (alone.kind, mixed.kind) == ("constant", "mixture")
+        assert (
+            f"randomize=True draws one of two models within what was asked, with an accuracy of {mixed.accuracy:.4f}"
+            in (alone.notes)
+        )
+        assert not any("randomize" in note for note in mixed.notes)
 
     def test_several_contrasts_leave_the_ray_at_a_given_ridge_too(self):
         rows, label, group = five_groups(0, 4000)

@@ -16,7 +16,7 @@ from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, IntArray, attributes
 from fairfrontier.chunks._formats import TableFile, open_stream, open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
-from fairfrontier.search._screening import screen
+from fairfrontier.search._screening import AS_ASKED, TELLS_THE_GROUP, screen
 from fairfrontier.search._table import Columns, TableEncoding, missing_in, read_columns
 
 
@@ -284,7 +284,12 @@ def prepare_table(table: UserTable) -> PreparedTable:
     group = _groups(columns[table.sensitive], y, table.sensitive)
     given = attributes({table.sensitive: group}, len(y))
     reports = screen(columns, y > 0.5, given, np.arange(len(y)), drop=table.drop, use_sensitive=True)
-    notes += [f"{report.name} was left out: {report.reason}." for report in reports if not report.used]
+    for report in reports:
+        if not report.used:
+            because = report.reason if report.reason == AS_ASKED else f"left out: {report.reason}"
+            notes.append(f"{report.name} was {because}.")
+        elif report.reason.startswith(TELLS_THE_GROUP):
+            notes.append(f"{report.name} {report.reason}")
     used = {report.name: columns[report.name] for report in reports if report.used}
     blind = {name: values for name, values in used.items() if name != table.sensitive}
     if not blind:

@@ -28,6 +28,8 @@ _LEVELLING = {
 }
 # A rate that differs by less has not moved.
 _MOVED = 5e-4
+# An accuracy that is higher by less is not worth a word.
+_WORTH_SAYING = 1e-3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -316,7 +318,7 @@ def select(
     else:
         chosen, shown = _promised(path, rule, limits, confidence, randomize)
     (first, second), share = chosen.place[0].tolist(), float(chosen.share[0])
-    summary = replace(_summary(rule, chosen, limits), **shown)
+    summary = replace(_summary(rule, chosen, limits, advise=confidence is None), **shown)
     return replace(path.at_places(first, second, share, key), selection=summary)
 
 
@@ -505,12 +507,12 @@ def _nothing(rule: SelectionRule, limits: Limits) -> str:
     )
 
 
-def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits) -> Selection:
-    """Return what there is to say of a candidate."""
+def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits, *, advise: bool) -> Selection:
+    """Return what there is to say of a candidate; `advise`: and of what another call would give."""
     first, second = chosen.place[0]
     constant, alone = bool(np.isnan(first)), first == second or chosen.share[0] == 1.0
     names = rule.sets.names
-    moved = rule.changed(chosen)
+    moved, decides = rule.changed(chosen), rule.sweep.variance is None
     return Selection(
         asked=limits.min_fairness,
         asked_ratio=limits.min_ratio,
@@ -522,13 +524,16 @@ def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits) -> Selecti
         kind="constant" if constant else "stack" if alone else "mixture",
         rates=dict(zip(names, chosen.rates[0][0].tolist(), strict=True)),
         rates_before=dict(zip(names, rule.rates[0][0].tolist(), strict=True)),
-        ratio=float(rule.quotient(chosen.rates[0])[0]) if rule.sweep.variance is None else float("nan"),
+        ratio=float(rule.quotient(chosen.rates[0])[0]) if decides else float("nan"),
         changed={} if moved is None else dict(zip(names, moved.tolist(), strict=True)),
-        notes=tuple(_notes(rule, chosen, limits, constant=constant, alone=alone)),
+        notes=tuple(_notes(rule, chosen, limits, constant=constant, alone=alone, advise=advise and decides)),
     )
 
 
-def _notes(rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant: bool, alone: bool) -> Iterator[str]:
+def _notes(
+    rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant: bool, alone: bool, advise: bool
+) -> Iterator[str]:
+    """Say what there is to know; `advise`: also what randomising would offer in place of the constant model."""
     if constant:
         best = rule.single().take(np.arange(len(rule.single()) - 1))
         fairness = rule.fairness(best)
@@ -541,6 +546,10 @@ def _notes(rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant:
                 f"min_rate={limits.min_rate:g} leaves no stack: on this path the lowest rate of a group is "
                 f"{rule.highest_floor():.3f} at most; ask for less, or lower the threshold"
             )
+        mixed = rule.choose(limits, randomize=True) if advise else None
+        if mixed is not None and mixed.accuracy[0] > chosen.accuracy[0] + _WORTH_SAYING:
+            offered = f"with an accuracy of {mixed.accuracy[0]:.4f}"
+            yield f"randomize=True draws one of two models within what was asked, {offered}"
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
         yield f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"

@@ -38,6 +38,8 @@ _ROUNDS, _BEYOND = 12, 1.25
 _DIFFERENCE = 0.15
 # Weights of the squared movement of the scores against squared errors of the rates, and lengths of a step.
 _RIDGES, _LENGTHS = np.array([1e-5, 1e-4, 1e-3, 1e-2]), np.array([1.0, 0.5, 0.2])
+# Movements of the scores by plain steps, in proportion to the wanted change of the rates.
+_MOVES = np.geomspace(0.02, 0.64, 6)
 # Gap that a gain of accuracy is worth while several contrasts are corrected.
 _EXCHANGE = 0.3
 
@@ -313,19 +315,15 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     and the multiplier of a pair is (νᵢ − νⱼ)/g (`RowSets.basis` has other coordinates for many sets). The response J of
     the rates to the bonuses is measured around the unconstrained stack. Regularised least-squares steps with it towards
     equal rates are repeated from the best bonuses so far, with J corrected by what each step did (Broyden). What is
-    best is judged out of fold and by the stack of all rows, by the worse of the two. The path is the line to the
-    bonuses that were found, and a little beyond.
+    best is judged out of fold and by the stack of all rows, by the worse of the two.
+
+    Where few rows are near the threshold, J is measured on hardly any decisions, and its steps may lead nowhere or end
+    too early. So the search goes on from there with plain steps beside them. The path leads straight to where the
+    first search ended, on to where the second did, and a little beyond.
     """
     origin = evaluate(np.zeros((1, len(reach))))
     sets, floor = origin.sets, float(origin.accuracy[-1])
     spread = _bonus_to_multipliers(sets)
-    quadratic = spread.T @ reach @ spread
-    response = _response(evaluate, spread, quadratic)
-    # Bonuses that move nothing (those of a whole block; with one model all but one direction) are left out: their
-    # rounding would grow from round to round.
-    values, vectors = np.linalg.eigh(quadratic)
-    moving = vectors[:, values > 1e-9 * max(float(values[-1]), 1e-300)]
-    penalty = moving.T @ quadratic @ moving
 
     def judged(bonus: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean rates (c, s) and the merit of bonuses (c, s)."""
@@ -335,12 +333,35 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
         merit = np.where(accuracy >= floor, gap - _EXCHANGE * accuracy, np.inf)
         return (both[0].rates[:-1] + both[1].rates[:-1]) / 2.0, merit
 
-    best = np.zeros(len(size))
+    quadratic = spread.T @ reach @ spread
+    response = _response(evaluate, spread, quadratic)
+    knots = [np.zeros(len(size))]
+    for moves in (np.zeros(0), _MOVES):
+        knots.append(_best_bonus(judged, knots[-1], response, quadratic, sets, size, moves))
+    return _through(np.stack([*knots, _BEYOND * knots[-1]]), quadratic) @ spread.T
+
+
+def _best_bonus(
+    judged: Callable[[FloatArray], tuple[FloatArray, FloatArray]],
+    best: FloatArray,
+    response: FloatArray,
+    quadratic: FloatArray,
+    sets: RowSets,
+    size: FloatArray,
+    moves: FloatArray,
+) -> FloatArray:
+    """Return the best bonuses (s,) found from `best` on, by steps with the response and plain ones of given lengths."""
+    # Bonuses that move nothing (those of a whole block; with one model all but one direction) are left out: their
+    # rounding would grow from round to round.
+    values, vectors = np.linalg.eigh(quadratic)
+    moving = vectors[:, values > 1e-9 * max(float(values[-1]), 1e-300)]
+    penalty = moving.T @ quadratic @ moving
     rates, merit = (value[0] for value in judged(best[None]))
     for _ in range(_ROUNDS):
         change = _equal(rates, size, sets) - rates
         steps = np.stack([moving @ _step(response @ moving, ridge * penalty, size, change) for ridge in _RIDGES])
-        tried = best + (_LENGTHS[:, None, None] * steps).reshape(-1, len(size))
+        unit = change / max(_length(change, quadratic), 1e-300)
+        tried = best + np.vstack([(_LENGTHS[:, None, None] * steps).reshape(-1, len(size)), moves[:, None] * unit])
         found, merits = judged(tried)
         i = int(np.argmin(merits))
         move = tried[i] - best
@@ -348,7 +369,19 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
         if merits[i] >= merit - 1e-4:
             break
         best, rates, merit = tried[i], found[i], merits[i]
-    return np.linspace(0.0, _BEYOND, _NODES)[:, None] * (best @ spread.T)
+    return best
+
+
+def _length(bonus: FloatArray, quadratic: FloatArray) -> float:
+    """Return how far bonuses (s,) move the scores."""
+    return float(np.sqrt(max(float(bonus @ quadratic @ bonus), 0.0)))
+
+
+def _through(knots: FloatArray, quadratic: FloatArray) -> FloatArray:
+    """Return bonuses (q, s) at even distances on the straight lines from knot to knot."""
+    along = np.append(0.0, np.cumsum([_length(step, quadratic) for step in np.diff(knots, axis=0)]))
+    places = np.linspace(0.0, along[-1], _NODES)
+    return np.column_stack([np.interp(places, along, column) for column in knots.T])
 
 
 def _bonus_to_multipliers(sets: RowSets) -> FloatArray:

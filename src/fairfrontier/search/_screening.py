@@ -25,8 +25,11 @@ _BINS = 64
 # Text that looks like a number, perhaps with a unit; where most values do, a word is said about it.
 _NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
 _DATE_LIKE = re.compile(r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?")
+# The reason of a column that the user named.
+AS_ASKED = "left out as asked"
 # How reasons begin that ask about a column which is a feature.
-DOUBTS = ("read as ", "predicts the label ", "settles the label ")
+TELLS_THE_GROUP = "tells the sensitive attribute "
+DOUBTS = ("read as ", "predicts the label ", "settles the label ", TELLS_THE_GROUP)
 # Values whose rows all have the same label, and would by chance only so seldom, in so many of the rows: what was
 # written down after the outcome often looks like that, and may be far from predicting every label.
 _BY_CHANCE, _PURE_ROWS, _FEW_VALUES = 1e-6, 0.05, 20
@@ -86,7 +89,7 @@ def screen(
         known = len(values) - n_missing
         used, reason = True, ""
         if name in drop:
-            used, reason = False, "left out as asked"
+            used, reason = False, AS_ASKED
         elif n_distinct + (n_missing > 0) <= 1:
             used, reason = False, "constant: the same value in every row"
         elif name in keep:
@@ -103,6 +106,8 @@ def screen(
             reason = f"predicts the label very well alone (AUC {label_auc:.3f}): is it known before the outcome?"
         elif pure := _pure_words(values[some], codes, y[some]):
             reason = pure
+        elif group_auc >= SUSPICIOUS_AUC:
+            reason = f"{TELLS_THE_GROUP}very well alone (AUC {group_auc:.3f}): is it meant to be a feature?"
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
             unread = _unread(values, some)
             rare = f"{n_distinct:,} categories: the rare ones are taken together"
