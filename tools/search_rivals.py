@@ -5,8 +5,8 @@
 In each split 70 % of the rows are given to every method, which delivers one model with the required ratio of selection
 rates; the other 30 % measure it. Other methods fit to three quarters of their rows and choose, on the last quarter, the
 most accurate of their models that meets the requirement there, or else the fairest. Each of them begins no further
-model once it has taken as much processor time as the search took, or 45 seconds if the search was done sooner. Records are kept in FOLDER/rivals.jsonl, one per
-method; those that are there are not made again.
+model once it has taken as much processor time as the search took, or 45 seconds if the search was done sooner. Records
+are kept in FOLDER/rivals.jsonl, one per method; those that are there are not made again.
 """
 
 import argparse
@@ -206,13 +206,17 @@ def missing(comparison: Comparison, done: dict[str, dict]) -> Iterator[dict]:
 
 def table(records: pd.DataFrame, min_ratio: float) -> Iterator[str]:
     """Yield the lines of the table of one task."""
-    yield "| task | method | splits | ratio: median (least) | missed by more than 0.02 | missed | accuracy: median | processor seconds |"
+    heads = ("task", "method", "splits", "ratio: median (least)", "missed by more than 0.02", "missed")
+    yield f"| {' | '.join(heads)} | accuracy: median (least) | processor seconds: median |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|"
     for (task, method), found in records.groupby(["task", "method"], sort=False):
         ratio = found["ratio"]
         cells = [task, method, str(len(found)), f"{ratio.median():.3f} ({ratio.min():.3f})"]
         cells += [str(int((ratio < min_ratio - by).sum())) for by in (0.02, 0.0)]
-        cells += [f"{found['accuracy'].median():.3f}", f"{found['seconds'].median():.0f}"]
+        cells += [
+            f"{found['accuracy'].median():.3f} ({found['accuracy'].min():.3f})",
+            f"{found['seconds'].median():.0f}",
+        ]
         yield f"| {' | '.join(cells)} |"
 
 

@@ -14,7 +14,7 @@ from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.optimize import FairStacksClassifier, Selection
 from fairfrontier.search._evidence import Evidence
 from fairfrontier.search._model import SearchModel, balanced_salt, importance_of
-from fairfrontier.search._plan import PARTS, SearchProblem
+from fairfrontier.search._plan import PARTS
 from fairfrontier.search._steps import ALONE
 from fairfrontier.search._training import EvaluationRows, Run, Trained, fit_stack
 from fairfrontier.search._verdict import Counts, compare, count, largest_pair, mean_counts

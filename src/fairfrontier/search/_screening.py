@@ -27,6 +27,8 @@ _NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
 _DATE_LIKE = re.compile(r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?")
 # How reasons begin that ask about a column which is a feature.
 DOUBTS = ("read as ", "predicts the label ", "settles the label ")
+# How the reason ends of a category with very many values.
+RARE = "the rare ones are taken together"
 # Values whose rows all have the same label, and would by chance only so seldom, in so many of the rows: what was
 # written down after the outcome often looks like that, and may be far from predicting every label.
 _BY_CHANCE, _PURE_ROWS, _FEW_VALUES = 1e-6, 0.05, 20
@@ -105,7 +107,7 @@ def screen(
             reason = pure
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
             unread = _unread(values, some)
-            rare = f"{n_distinct:,} categories: the rare ones are taken together"
+            rare = f"{n_distinct:,} categories: {RARE}"
             reason = f"read as {n_distinct:,} categories{unread}" if unread else rare
         reports.append(ColumnReport(name, kind_of(values), used, reason, n_missing, n_distinct, label_auc, group_auc))
     if leaks:
