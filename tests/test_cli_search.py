@@ -424,6 +424,18 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", ONE_MODEL)) == 0
 
 
+def test_each_column_that_matters_has_a_word_on_the_console(file, tmp_path, capsys):
+    frame = people()
+    frame["<b>town</b>"] = [f"t{i % 500}" for i in range(len(frame))]
+    frame.assign(flat=1).to_csv(tmp_path / "many.csv", index=False)
+    assert main(arguments(tmp_path / "many.csv", tmp_path / "out", ONE_MODEL)) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "flat: constant: the same value in every row" in shown
+    assert "Features with many categories: <b>town</b>: 500 categories: the rare ones are taken together." in shown
+    assert "All features together predict sex with AUC 0." in shown
+    assert "; alone: height 0." in shown
+
+
 def test_a_baseline_in_words_of_its_own(file, tmp_path, capsys):
     frame = people()
     frame["score_now"] = np.where(frame["score_now"] > 0.5, "approve", "deny")

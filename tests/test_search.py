@@ -18,6 +18,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.search._model import balanced_salt, of_partner
 from fairfrontier.search._plan import PARTS, SHARES, baseline_decisions, digest, split_rows
 from fairfrontier.search._screening import screen
 from fairfrontier.search._steps import schedule
@@ -540,3 +541,45 @@ class TestInputsOfASearch:
         np.testing.assert_array_equal(baseline_decisions(given, classes, 0.5), decided)
         with pytest.raises(InvalidInputError, match="baseline must be"):
             baseline_decisions([0.2, 7.0], classes, 0.5)
+
+
+class TestHalves:
+    """Two models decide half of the rows each, by a hash of the features."""
+
+    def test_where_many_rows_are_equal_the_halves_are_those_that_were_tested(self):
+        rng = np.random.default_rng(0)
+        kinds = rng.integers(0, 2, (24, 6)).astype(float)
+        of_kind, women = rng.integers(0, 24, 3000), rng.random(3000) < 0.5
+        matrix = kinds[of_kind]
+        difference = (rng.integers(-1, 2, 24))[of_kind].astype(float)
+        row_sets = [women, ~women]
+
+        def off(salt):
+            second = of_partner(matrix, salt) - 0.5
+            return max(abs((second * difference)[mask].mean()) for mask in row_sets)
+
+        salt = balanced_salt(matrix, difference, row_sets)
+        assert off(salt) < 0.01 < off(0)
+        equal = of_partner(matrix, salt)
+        assert all(len(set(equal[of_kind == kind].tolist())) <= 1 for kind in range(24))
+
+    def test_the_model_on_discrete_features_decides_as_often_as_was_tested(self, tmp_path):
+        rng = np.random.default_rng(4)
+        n = 3000
+        sex = rng.choice(["f", "m"], n)
+        table = {f"b{j}": (rng.random(n) < 0.3 + 0.3 * (sex == "m") * (j < 2)).astype(float) for j in range(5)}
+        chance = 1 / (1 + np.exp(-sum(table.values()) + 1.8))
+        y = rng.random(n) < chance
+        search = ff.FairSearch(max_steps=3, min_ratio=0.8).fit(table, y, sensitive_features={"sex": sex})
+        path = tmp_path / "model.skops"
+        ff.save(search.model_, path)
+        loaded = ff.load(path)
+        np.testing.assert_array_equal(loaded.predict(table), search.predict(table))
+        decided = search.predict(table)
+        rates = {one: np.mean(decided[sex == one]) for one in ("f", "m")}
+        tested = search.evidence_.decisions["report"][
+            :, [one.name for one in search.candidates_].index(search.chosen_.name)
+        ]
+        groups = search.evidence_.sensitive["report"]["sex"]
+        for one, rate in rates.items():
+            assert abs(rate - tested[groups == one].mean()) < 0.03

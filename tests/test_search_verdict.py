@@ -14,6 +14,7 @@ from fairfrontier.search._verdict import (
     count,
     examine,
     largest_pair,
+    mean_counts,
     primary,
     sequence,
     verdicts,
@@ -185,6 +186,42 @@ class TestRequired:
         counts = count(y, sensitive, baseline, decisions, fairness="demographic_parity")
         asked = SearchRequirement(0.85, None, 0.95)
         assert likeliest(counts, asked, margin=0.005, n_report=4000) == 1
+
+    def test_without_hope_for_an_alternative_the_promise_costs_no_more_accuracy_than_it_must(self):
+        y, sensitive, _, _ = rows(n=4000)
+        rng, men = np.random.default_rng(3), sensitive["sex"] == "g1"
+        # All of them are far less accurate than the baseline; the ratios are about 0.75, 0.9 and 1.
+        noise = rng.random(len(y))
+        decisions = np.stack(
+            [
+                (rng.random(len(y)) < 0.4 + much * men) ^ (y & (noise < more))
+                for much, more in ((0.13, 0.0), (0.04, 0.0))
+            ]
+            + [rng.random(len(y)) < 0.4],
+            axis=1,
+        )
+        decisions[:, 1] |= y & (noise < 0.3)
+        decisions[:, 0] |= y & (noise < 0.6)
+        counts = count(y, sensitive, y, decisions, fairness="demographic_parity")
+        ratio = counts.rates().min(axis=1) / counts.rates().max(axis=1)
+        accuracy = counts.accuracy()
+        assert ratio[0] < 0.8 < ratio[1] < ratio[2], ratio
+        assert accuracy[0] > accuracy[1] > accuracy[2], accuracy
+        asked = SearchRequirement(None, 0.8, 0.95)
+        assert likeliest(counts, asked, margin=0.005, n_report=20_000) == 1
+
+    def test_two_models_that_decide_half_of_the_rows_each(self):
+        y, sensitive, baseline, decisions = rows(n=40_000, k=3)
+        found = [
+            count(y, sensitive, baseline, one, fairness="demographic_parity") for one in (decisions, decisions[:, ::-1])
+        ]
+        mean = mean_counts(found)
+        np.testing.assert_allclose(mean.rates(), (found[0].rates() + found[1].rates()) / 2)
+        np.testing.assert_allclose(mean.accuracy(), (found[0].accuracy() + found[1].accuracy()) / 2)
+        of_second = np.random.default_rng(5).permutation(len(y)) % 2 == 1
+        drawn = np.where(of_second[:, None], decisions[:, ::-1], decisions)
+        halves = count(y, sensitive, baseline, drawn, fairness="demographic_parity")
+        np.testing.assert_allclose(halves.rates(), mean.rates(), atol=0.02)
 
 
 class TestStudy:

@@ -202,7 +202,7 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
 
 def print_search(console: Console, summary: dict[str, Any]) -> None:
     """Print the verdict of a search, its choice and the candidates nearest to it."""
-    from fairfrontier.search._screening import DOUBTS  # not at load: an audit does without scikit-learn
+    from fairfrontier.search._screening import DOUBTS, RARE  # not at load: an audit does without scikit-learn
 
     table = _table(
         f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that nothing has seen"
@@ -233,8 +233,20 @@ def print_search(console: Console, summary: dict[str, Any]) -> None:
     if doubtful:
         listed = "; ".join(f"{printable(one['name'])}: {printable(one['reason'], 200)}" for one in doubtful[:_ROWS])
         console.print(Text(f"Features to look at: {listed}."))
+    many = [one for one in summary["columns"] if one["used"] and one["reason"].endswith(RARE)]
+    if many:
+        listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in many[:_ROWS])
+        console.print(Text(f"Features with many categories: {listed}.", style="dim"))
+    console.print(Text(_given_away(summary["proxies"]), style="dim"))
     for note in (*summary["notes"], f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."):
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
+def _given_away(proxies: dict[str, Any]) -> str:
+    """Return how well the features predict each attribute, together and alone."""
+    together = ", ".join(f"{printable(name)} with AUC {auc:.2f}" for name, auc in proxies["together"].items())
+    alone = ", ".join(f"{printable(one['column'])} {one['auc']:.2f}" for one in proxies["alone"][:_ROWS])
+    return f"All features together predict {together}{f'; alone: {alone}' if alone else ''}."
 
 
 def print_verified(console: Console, problems: Sequence[str], compared: int) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,11 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import InfeasibleError
 from fairfrontier.optimize import FairStacksClassifier, Selection
 from fairfrontier.search._evidence import Evidence
-from fairfrontier.search._model import SearchModel, importance_of, of_partner
-from fairfrontier.search._plan import PARTS, SearchProblem
+from fairfrontier.search._model import SearchModel, balanced_salt, importance_of
+from fairfrontier.search._plan import PARTS
 from fairfrontier.search._steps import ALONE
 from fairfrontier.search._training import EvaluationRows, Run, Trained, fit_stack
-from fairfrontier.search._verdict import Counts, compare, count, largest_pair
+from fairfrontier.search._verdict import Counts, compare, count, largest_pair, mean_counts
 
 # Rows on which the importance of columns is judged, and halves of the stacking rows that are stacked again.
 _IMPORTANCE_ROWS, _N_HALVES = 1_000, 3
@@ -77,8 +78,10 @@ def with_required(combinations: Combinations, chosen: FairStacksClassifier | Non
 _CUSHIONS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.65)
 
 
-# So probable is any verdict taken to be: where none is likely, the promise decides.
-_LEAST_POWER = 0.01
+# Where the promise and the verdict are together less probable than this, no alternative is to be hoped for.
+_HOPE = 0.05
+# A promise is to be more likely shown than not, or nearly as likely as any can be: more would cost accuracy.
+_LIKELY, _NEARLY = 0.5, 0.9
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,10 +130,18 @@ def meeting(
 
 
 def likeliest(counts: Counts, requirement: SearchRequirement, *, margin: float, n_report: int) -> int:
-    """Return which candidate is the likeliest to be shown to meet a requirement and to be an alternative."""
+    """Return which candidate is the likeliest to be shown to meet a requirement and to be an alternative.
+
+    Where no alternative is to be hoped for: the most accurate one that is more likely shown to meet the requirement
+    than not.
+    """
     level = 1.0 - requirement.confidence
-    verdict = compare(counts, largest_pair(counts)).foreseen(margin, level, n_report)
-    return int(np.argmax(_promise_probability(counts, requirement, n_report) * np.maximum(verdict, _LEAST_POWER)))
+    promise = _promise_probability(counts, requirement, n_report)
+    both = promise * compare(counts, largest_pair(counts)).foreseen(margin, level, n_report)
+    if both.max() >= _HOPE:
+        return int(np.argmax(both))
+    enough = promise >= min(_LIKELY, _NEARLY * promise.max())
+    return int(np.argmax(np.where(enough, counts.accuracy(), -np.inf)))
 
 
 def _promise_probability(counts: Counts, requirement: SearchRequirement, n_report: int) -> FloatArray:
@@ -166,16 +177,20 @@ class Conclusion:
     counterparts: tuple[Combinations, ...] = ()  # of a cross-fitted search, the candidates of each of its models
 
 
-def conclude(run: Run, asked: SearchRequirement, stacking: dict[str, Any], *, margin: float) -> Conclusion:
-    """Make the candidates, choose, and gather the decisions on the calibration and the report rows."""
+def conclude(
+    run: Run,
+    requirement: SearchRequirement,
+    required: FairStacksClassifier | None,
+    stacking: dict[str, Any],
+    *,
+    margin: float,
+) -> Conclusion:
+    """Make the candidates, and gather their decisions on the calibration and the report rows."""
     problem, trained = run.problem, run.trained
-    requirement, stacks = meeting(trained.stack, asked)
     parts = {part: trained.parts[part] for part in ("calibrate", "report")}
-    if len(stacks) > 1:
-        stacks = [stacks[_likeliest(stacks, problem, parts["calibrate"], asked, stacking, margin)]]
-    if stacks:
-        requirement = replace(requirement, selection=stacks[0].selection_)
-    combinations = with_required(combine(trained.stack, trained.names), stacks[0] if stacks else None)
+    if required is not None:
+        requirement = replace(requirement, selection=required.selection_)
+    combinations = with_required(combine(trained.stack, trained.names), required)
     # A model that decides alike for everyone is no alternative to one that decides.
     selected = combinations.decisions(parts["calibrate"].scores, stacking["threshold"]).mean(axis=0)
     wanted = np.array([name == REQUIRED for name in combinations.names]) | ((selected > 0.0) & (selected < 1.0))
@@ -202,9 +217,9 @@ def conclude(run: Run, asked: SearchRequirement, stacking: dict[str, Any], *, ma
             "fairness": stacking["fairness"],
             "sensitive_mode": stacking["sensitive_mode"],
             "margin": margin,
-            "confidence": asked.confidence,
-            "min_fairness": asked.min_fairness,
-            "min_ratio": asked.min_ratio,
+            "confidence": requirement.confidence,
+            "min_fairness": requirement.min_fairness,
+            "min_ratio": requirement.min_ratio,
             "required": names.index(REQUIRED) if REQUIRED in names else None,
             "possible": not requirement.problem,
             "report_share": problem.plan.rows["report"] / len(problem.y),
@@ -213,20 +228,35 @@ def conclude(run: Run, asked: SearchRequirement, stacking: dict[str, Any], *, ma
     return Conclusion(combinations, evidence, requirement, baseline_name)
 
 
-def _likeliest(
-    stacks: Sequence[FairStacksClassifier],
-    problem: SearchProblem,
-    rows: EvaluationRows,
+def choose_together(
+    offered: Sequence[Sequence[FairStacksClassifier]],
+    runs: Sequence[Run],
     asked: SearchRequirement,
     stacking: dict[str, Any],
+    *,
     margin: float,
-) -> int:
-    """Return which of the stacks will probably be shown to do all that is asked (without a baseline: by the first)."""
+) -> list[FairStacksClassifier | None]:
+    """Return one of the stacks of each run: those that will probably be shown to do, together, all that is asked.
+
+    Of two runs each decides half of the rows, so that their rates and accuracies are averaged: decisions that jump from
+    one stack of a run to the next leave places between them.
+    """
+    if not all(offered):
+        return [stacks[0] if stacks else None for stacks in offered]
+    counted = [_counted(stacks, run, stacking) for stacks, run in zip(offered, runs, strict=True)]
+    places = np.array(list(product(*(range(len(stacks)) for stacks in offered))))
+    together = mean_counts([counts.of(of_run) for counts, of_run in zip(counted, places.T, strict=True)])
+    best = places[likeliest(together, asked, margin=margin, n_report=runs[0].problem.plan.rows["report"])]
+    return [stacks[place] for stacks, place in zip(offered, best.tolist(), strict=True)]
+
+
+def _counted(stacks: Sequence[FairStacksClassifier], run: Run, stacking: dict[str, Any]) -> Counts:
+    """Count the decisions of stacks on the calibration rows; without a baseline the first stands for it."""
+    rows, problem = run.trained.parts["calibrate"], run.problem
     decided = np.stack([rows.scores @ one.weights_ + one.intercept_ > stacking["threshold"] for one in stacks], axis=1)
     baseline = decided[:, 0] if problem.baseline is None else problem.baseline[problem.rows("calibrate")]
     options = {name: stacking[name] for name in ("fairness", "sensitive_mode")}
-    counts = count(rows.y, rows.sensitive, baseline, decided, **options)
-    return likeliest(counts, asked, margin=margin, n_report=problem.plan.rows["report"])
+    return count(rows.y, rows.sensitive, baseline, decided, **options)
 
 
 def merge(found: Sequence[Conclusion], of_second: NDArray[np.bool_]) -> Conclusion:
@@ -334,13 +364,17 @@ def _one_model(run: Run, combinations: Combinations, chosen: str) -> SearchModel
 def conclude_runs(
     runs: Sequence[Run], asked: SearchRequirement, stacking: dict[str, Any], *, margin: float
 ) -> Conclusion:
-    """Choose and test the candidates of one run, or of two together."""
-    found = [conclude(run, asked, stacking, margin=margin) for run in runs]
+    """Choose the candidates of one run, or of two together, and gather their decisions."""
+    offered = [meeting(run.trained.stack, asked) for run in runs]
+    required = choose_together([stacks for _, stacks in offered], runs, asked, stacking, margin=margin)
+    found = [
+        conclude(run, requirement, one, stacking, margin=margin)
+        for run, (requirement, _), one in zip(runs, offered, required, strict=True)
+    ]
     if len(found) == 1:
         return found[0]
-    parts = runs[0].problem.parts
-    calibrate = parts[parts != PARTS.index("train")] == PARTS.index("calibrate")
-    return merge(found, of_partner(runs[0].features.others[calibrate]))
+    n_calibrate = runs[0].problem.plan.rows["calibrate"]
+    return merge(found, np.random.default_rng(stacking["random_state"]).permutation(n_calibrate) % 2 == 1)
 
 
 def model_of(runs: Sequence[Run], found: Conclusion, chosen: str) -> SearchModel:
@@ -350,8 +384,28 @@ def model_of(runs: Sequence[Run], found: Conclusion, chosen: str) -> SearchModel
     first = models[0]
     if len(models) == 2:
         first.partner = models[1]
+        first._salt = _salt(runs, combinations, chosen)
         weights = [one.importance or {} for one in models]
         names = dict.fromkeys(name for one in weights for name in one)
         mean = {name: float(np.mean([one.get(name, 0.0) for one in weights])) for name in names}
         first.importance = dict(sorted(mean.items(), key=lambda pair: -pair[1]))
     return first
+
+
+def _salt(runs: Sequence[Run], combinations: Sequence[Combinations], chosen: str) -> int:
+    """Return the salt of two models, from the rows that neither of them was trained on."""
+    problem = runs[0].problem
+    decided = np.full((2, len(problem.y)), np.nan)
+    for run, one, values in zip(runs, combinations, decided, strict=True):
+        place = [name == chosen for name in one.names]
+        for part, rows in run.trained.parts.items():
+            values[run.problem.rows(part)] = one.of(np.array(place)).decisions(
+                rows.scores, float(problem.plan.settings["threshold"])
+            )[:, 0]
+    known = ~np.isnan(decided).any(axis=0)
+    matrix = runs[0].features.others[known[problem.parts != PARTS.index("train")]]
+    groups = [
+        attribute.codes[known] == code for attribute in problem.attributes for code in range(len(attribute.values))
+    ]
+    row_sets = [group & (problem.y[known] == label) for group in groups for label in (False, True)]
+    return balanced_salt(matrix, np.diff(decided[:, known], axis=0)[0], [one for one in row_sets if one.any()])

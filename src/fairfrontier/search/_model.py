@@ -13,6 +13,9 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import ModelFamily
 from fairfrontier.search._table import Columns, News, TableEncoding, as_kind, news_of, read_columns
 
+# Salts that are tried.
+_N_SALTS = 256
+
 
 class SearchModel(ClassifierMixin, BaseEstimator):
     """A linear combination of fitted models with the encoding of their features; made by `FairSearch`.
@@ -42,6 +45,8 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         that equal rows are decided equally: half of the rows by each, as in the test.
     """
 
+    # Of the hash, by `balanced_salt`; files of earlier versions do not say.
+    _salt: int = 0
     # What the table of the search had, by `seen_in`; files of earlier versions do not say.
     _seen: dict[str, dict[str, Any]] | None = None
 
@@ -158,7 +163,7 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         found = [
             model._combined(model.base_scores(matrix)) for model, matrix in zip(self._models, matrices, strict=True)
         ]
-        return found[0] if self.partner is None else np.where(of_partner(matrices[0]), found[1], found[0])
+        return found[0] if self.partner is None else np.where(of_partner(matrices[0], self._salt), found[1], found[0])
 
     def _combined(self, base: FloatArray) -> FloatArray:
         # Not a matrix product, whose last bits depend on how many rows come together.
@@ -187,7 +192,7 @@ class SearchModel(ClassifierMixin, BaseEstimator):
             is the difference of their intercepts.
         """
         matrices = self._encoded(X)
-        second = np.zeros(len(matrices[0]), dtype=bool) if self.partner is None else of_partner(matrices[0])
+        second = np.zeros(len(matrices[0]), dtype=bool) if self.partner is None else of_partner(matrices[0], self._salt)
         found: dict[str, FloatArray] = {}
         for model, matrix, mine in zip(self._models, matrices, (~second, second), strict=False):
             parts = model.base_scores(matrix) * model.weights
@@ -200,7 +205,7 @@ class SearchModel(ClassifierMixin, BaseEstimator):
         return {one: values - values.mean() for one, values in found.items()}
 
 
-def of_partner(matrix: FloatArray) -> NDArray[np.bool_]:
+def of_partner(matrix: FloatArray, salt: int = 0) -> NDArray[np.bool_]:
     """Return which encoded rows (n, q) the second of two models decides: about half, by a hash of the row.
 
     Examples
@@ -210,8 +215,40 @@ def of_partner(matrix: FloatArray) -> NDArray[np.bool_]:
     >>> bool((found[::2] == found[1::2]).all()), bool(450 < found[::2].sum() < 550)
     (True, True)
     """
+    return _halved(_checksums(matrix), salt)
+
+
+def _checksums(matrix: FloatArray) -> NDArray[np.uint64]:
     rows = np.ascontiguousarray(matrix + 0.0, dtype="<f8")  # no -0.0, and the same bytes on every machine
-    return np.fromiter((zlib.crc32(row.tobytes()) >> 16 & 1 for row in rows), dtype=bool, count=len(rows))
+    return np.fromiter((zlib.crc32(row.tobytes()) for row in rows), dtype=np.uint64, count=len(rows))
+
+
+def _halved(checksums: NDArray[np.uint64], salt: int) -> NDArray[np.bool_]:
+    """Return one bit of each checksum (n,); with a salt, of its product with a number of the salt's own."""
+    if salt == 0:
+        return np.asarray(checksums >> np.uint64(16) & np.uint64(1), dtype=bool)
+    factor = np.random.SeedSequence(salt).generate_state(1)[0] | 1
+    return np.asarray(checksums * np.uint64(factor) >> np.uint64(31) & np.uint64(1), dtype=bool)
+
+
+def balanced_salt(matrix: FloatArray, difference: FloatArray, row_sets: Sequence[NDArray[np.bool_]]) -> int:
+    """Return the salt with which two models together have most nearly the rates of their mean, in each row set.
+
+    Where many rows are equal, each model decides few kinds of rows, and another half than was tested.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, q)
+        Encoded rows.
+    difference : ndarray of shape (n,)
+        The second model's decision minus the first's.
+    row_sets : sequence of boolean arrays (n,)
+        Each with one row at least.
+    """
+    checksums = _checksums(matrix)
+    means = np.stack([mask * difference / mask.sum() for mask in row_sets])
+    off = [np.abs(means @ (_halved(checksums, salt) - 0.5)).max() for salt in range(_N_SALTS)]
+    return int(np.argmin(off))
 
 
 def importance_of(model: SearchModel, matrix: FloatArray, *, random_state: int) -> dict[str, float]:

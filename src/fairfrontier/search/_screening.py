@@ -30,6 +30,8 @@ AS_ASKED = "left out as asked"
 # How reasons begin that ask about a column which is a feature.
 TELLS_THE_GROUP = "tells the sensitive attribute "
 DOUBTS = ("read as ", "predicts the label ", "settles the label ", TELLS_THE_GROUP)
+# How the reason ends of a category with very many values.
+RARE = "the rare ones are taken together"
 # Values whose rows all have the same label, and would by chance only so seldom, in so many of the rows: what was
 # written down after the outcome often looks like that, and may be far from predicting every label.
 _BY_CHANCE, _PURE_ROWS, _FEW_VALUES = 1e-6, 0.05, 20
@@ -110,7 +112,7 @@ def screen(
             reason = f"{TELLS_THE_GROUP}very well alone (AUC {group_auc:.3f}): is it meant to be a feature?"
         elif kind_of(values) == CATEGORY and n_distinct > _BINS:
             unread = _unread(values, some)
-            rare = f"{n_distinct:,} categories: the rare ones are taken together"
+            rare = f"{n_distinct:,} categories: {RARE}"
             reason = f"read as {n_distinct:,} categories{unread}" if unread else rare
         reports.append(ColumnReport(name, kind_of(values), used, reason, n_missing, n_distinct, label_auc, group_auc))
     if leaks:

@@ -19,7 +19,8 @@ All that the tests need are counts per cell (label and groups): rows, decisions 
 and rows that both decide positively.
 """
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -112,6 +113,12 @@ def count(
         one_hot.astype(np.float64) @ decisions,
         (one_hot & baseline).astype(np.float64) @ decisions,
     )
+
+
+def mean_counts(found: Sequence[Counts]) -> Counts:
+    """Return the expected counts of rules that each decide an equal part, drawn at random, of the same rows."""
+    base, chosen, both = (np.mean([getattr(one, name) for one in found], axis=0) for name in ("base", "chosen", "both"))
+    return replace(found[0], base=base, chosen=chosen, both=both)
 
 
 @dataclass(frozen=True, eq=False)
