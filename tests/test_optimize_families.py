@@ -29,10 +29,9 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
 from fairfrontier._forests import out_of_bag, rows_in_bag, tree_matrix, weighted_trees
-from fairfrontier._weighted_models import weighted_models
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import MinipatchTrees, classifier_zoo, fit_models, forest_trees, kitchen_sink
-from fairfrontier.optimize import _base_models
+from fairfrontier.optimize._weighted_models import weighted_models
 
 FOREST = RandomForestClassifier(30, max_depth=4, random_state=0)
 LOGISTIC = ("lr", LogisticRegression())
@@ -82,14 +81,12 @@ class TestWeightedModels:
         stack = FairStacksClassifier(list(self.MODELS), random_state=0, alphas=[1.0], cv=2).fit(X, names, **of_rows)
         for n in (900, 7):
             expected = stack._matrix(X[:n], None) @ stack.weights_
-            np.testing.assert_allclose(weighted_models(stack, _base_models)(X[:n]), expected, atol=1e-10)
-        known = weighted_models(stack, _base_models)
-        assert weighted_models(stack, _base_models) is known
+            np.testing.assert_allclose(weighted_models(stack)(X[:n]), expected, atol=1e-10)
+        known = weighted_models(stack)
+        assert weighted_models(stack) is known
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(stack)).predict_proba(X), stack.predict_proba(X))
         stack.weights_ = 2.0 * stack.weights_
-        np.testing.assert_allclose(
-            weighted_models(stack, _base_models)(X), stack._matrix(X, None) @ stack.weights_, atol=1e-10
-        )
+        np.testing.assert_allclose(weighted_models(stack)(X), stack._matrix(X, None) @ stack.weights_, atol=1e-10)
 
     def test_regressors_and_missing_values_too(self, rows):
         X, _, sex = rows
@@ -100,7 +97,7 @@ class TestWeightedModels:
             stack = FairStacksRegressor(models, random_state=0, alphas=[1.0])
             stack.fit(given, X.sum(axis=1), sensitive_features=sex)
             expected = stack._matrix(given, None) @ stack.weights_
-            np.testing.assert_allclose(weighted_models(stack, _base_models)(given), expected, atol=1e-10)
+            np.testing.assert_allclose(weighted_models(stack)(given), expected, atol=1e-10)
 
 
 class TestForests:

@@ -17,7 +17,6 @@ from fairfrontier._groups import GROUP, ProbableGroups
 from fairfrontier._notebook import stack_html
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier._weighted_models import weighted_models
 from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
@@ -31,6 +30,7 @@ from fairfrontier.optimize._fitting import InUnits, OperatingPoint, StackPath, e
 from fairfrontier.optimize._losses import LOSSES
 from fairfrontier.optimize._mixture import TwoStacks
 from fairfrontier.optimize._selection import Selection, checked_confidence, checked_limits, select
+from fairfrontier.optimize._weighted_models import weighted_models
 from fairfrontier.quantify._fauc import StepWeight
 
 DEFAULT_WEIGHT = StepWeight(0.8)
@@ -571,7 +571,7 @@ class BaseFairStacks(BaseEstimator):
         if given.is_precomputed(self):
             return self._scores_of(self._matrix(X, sensitive_features))
         k = len(self.names_)
-        total = weighted_models(self, base)(self._feature_rows(X), self.n_jobs)
+        total = weighted_models(self)(self._feature_rows(X), self.n_jobs)
         if self.attribute_aware:
             total = total + self._indicators(X, sensitive_features, len(total)) @ self.weights_[k:]
         return LOSSES[self._loss_name].link(total + self.intercept_)

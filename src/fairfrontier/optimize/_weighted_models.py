@@ -16,6 +16,7 @@ from fairfrontier._groups import GROUP
 from fairfrontier._quick_scores import quick_scores
 from fairfrontier._scores import check_own_classes
 from fairfrontier._validation import FloatArray, check_finite
+from fairfrontier.optimize._base_models import FoldModels, column_names, columns_of
 
 # The weighted sum of a model's columns (n,) for rows X; `sort`: unless rows that are alike are neighbours already.
 Part = Callable[[Any, bool], FloatArray]
@@ -36,8 +37,6 @@ class WeightedModels:
         The classes that they were fitted to; None: regression.
     expanded : collection of str
         The names of those that give a column for each of their own models.
-    base : module
-        What asks base models for their columns, `optimize._base_models`: a layer above this one.
     """
 
     def __init__(
@@ -47,14 +46,13 @@ class WeightedModels:
         *,
         classes: NDArray[Any] | None,
         expanded: Collection[str] = (),
-        base: Any,
     ) -> None:
         self.models = list(models)
         self.weights = weights.copy()
-        widths = [len(base.column_names([pair], expanded)) for pair in models]
+        widths = [len(column_names([pair], expanded)) for pair in models]
         of_models = np.split(self.weights, np.cumsum(widths)[:-1])
         self._parts = [
-            _part(base, model, part, classes, name, name in expanded)
+            _part(model, part, classes, name, name in expanded)
             for (name, model), part in zip(models, of_models, strict=True)
             if part.any()
         ]
@@ -84,13 +82,13 @@ class WeightedModels:
 _READY: WeakKeyDictionary[Any, WeightedModels] = WeakKeyDictionary()
 
 
-def weighted_models(stack: Any, base: Any) -> WeightedModels:
+def weighted_models(stack: Any) -> WeightedModels:
     """Return the sum at a fitted stack's operating point; it is made once."""
     weights = np.asarray(stack.weights_[: len(stack.names_)])
     known = _READY.get(stack)
     if known is None or known.models != stack.estimators_ or not np.array_equal(known.weights, weights):
         options = {key: value for key, value in stack._base_options().items() if key != "n_jobs"}
-        known = _READY[stack] = WeightedModels(stack.estimators_, weights, base=base, **options)
+        known = _READY[stack] = WeightedModels(stack.estimators_, weights, **options)
     return known
 
 
@@ -110,10 +108,10 @@ class _Trees:
         return self.first + self.sign * self.leaves(self.rows_of(X), sort=sort)
 
 
-def _part(base: Any, model: Any, weights: FloatArray, classes: NDArray[Any] | None, name: str, expand: bool) -> Part:
+def _part(model: Any, weights: FloatArray, classes: NDArray[Any] | None, name: str, expand: bool) -> Part:
     """Return the weighted sum of the columns of a fitted model, forest or family."""
-    if isinstance(model, base.FoldModels):
-        of_folds = [_part(base, one, weights, classes, name, expand) for one in model.models]
+    if isinstance(model, FoldModels):
+        of_folds = [_part(one, weights, classes, name, expand) for one in model.models]
         return lambda X, sort: np.asarray(np.mean([part(X, sort) for part in of_folds], axis=0))
     of_group = name.startswith(f"{GROUP}/")
     if expand or (is_plain_forest(model) and not of_group):
@@ -129,8 +127,8 @@ def _part(base: Any, model: Any, weights: FloatArray, classes: NDArray[Any] | No
             return _family(model, weights, positive == 0)
 
     def own(X: Any) -> FloatArray:
-        block = base.columns_of(model, X, classes, name, expand)
-        check_finite(block, base.column_names([(name, model)], (name,) if expand else ()))
+        block = columns_of(model, X, classes, name, expand)
+        check_finite(block, column_names([(name, model)], (name,) if expand else ()))
         return np.asarray(block @ weights)
 
     quick = None if expand or not (of_group or classes is None or hasattr(model, "classes_")) else quick_scores(model)
