@@ -319,7 +319,7 @@ class TestGap:
         )
         assert found.accuracy[0] == pytest.approx(points.accuracy[0])
         assert found.accuracy[1] == pytest.approx(points.frontier("signed")(level), abs=1e-6)
-        assert found.accuracy[2] == found.accuracy[1]
+        assert found.accuracy[2] == pytest.approx(found.accuracy[1], abs=1e-12)
 
     def test_an_unfair_model_is_mixed_with_the_constant(self, data):
         x, y, sex, scores = data
