@@ -519,6 +519,7 @@ class TestScoresBesideTheFrontier:
 class TestStrataInTheReport:
     def test_groups_are_compared_inside_strata_and_pooled(self, tmp_path):
         y, group, scores, _ = problem(3, n=500, n_groups=3)
+        scores[group == 0, 0] += 0.2  # a difference beyond doubt
         job = np.random.default_rng(0).choice(["x", "y", "z"], len(y))
         job[group == 2] = "alone"  # shares no stratum with the others
         groups = np.array(["b", "f", "m"])[group]
@@ -533,7 +534,9 @@ class TestStrataInTheReport:
         for model, row in table.set_index("model").iterrows():
             for name in ("odds_ratio", "low", "high", "risk_ratio", "p_value", "n_strata"):
                 assert row[name] == pytest.approx(getattr(expected[model]["f"], name))
-        assert "inside each job" in result.to_html()
+        _, _, section = result.to_html().partition("inside each job")
+        for value in table["p_value"]:
+            assert ("&lt; 0.001" if value < 0.001 else f">{value:.3f}<") in section.partition("</section>")[0]
         result.save(tmp_path)
         pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "strata.csv"), table, check_dtype=False)
 
