@@ -258,7 +258,7 @@ class LogisticSolver:
         if len(reached):
             size = float(np.abs(reached).max())
             with warnings.catch_warnings():
-                # Contrasts of several groups depend on each other, and older versions of SciPy say so. What is left is measured.
+                # Contrasts of several groups depend on each other: older versions of SciPy warn. The rest is measured.
                 warnings.simplefilter("ignore", LinAlgWarning)
                 multiplier, _ = scipy.optimize.nnls(reached.T / size, -gradient, maxiter=30 * len(box))
             left = float(np.abs(gradient + reached.T @ multiplier / size).max())
