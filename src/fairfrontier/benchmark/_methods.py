@@ -12,7 +12,7 @@ import numpy as np
 from fairfrontier._validation import FloatArray
 from fairfrontier.benchmark._families import ATTRIBUTE, GROUPS
 from fairfrontier.benchmark._post_processing import run_peer, run_plug_in
-from fairfrontier.benchmark._stacks import SINK, run_constrained, run_fairstacks
+from fairfrontier.benchmark._stacks import OUR_SINK, SINK, run_constrained, run_fairstacks
 from fairfrontier.benchmark._task_data import Evaluated, Method, TaskData, evaluate_both
 from fairfrontier.benchmark._tasks import seed_of
 from fairfrontier.exceptions import InvalidInputError
@@ -105,7 +105,7 @@ METHODS: dict[str, dict[str, Method]] = {
     "multi": {method.key: method for method in _CONSTRAINED},
 }
 # The row of each table that the others are compared with.
-CHAMPIONS = {"dp": "sink-ours", "eo": "sink-ours", "multi": "rf-both-ours"}
+CHAMPIONS = {"dp": OUR_SINK, "eo": OUR_SINK, "multi": "rf-both-ours"}
 
 
 def own_methods(learners: Sequence[Any]) -> dict[str, Method]:
