@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tools.promise_study.constant import sentences
 from tools.promise_study.level import table
-from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE, LEAST_RATIO, RATIO
+from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE, LEAST_RATIO, RATIO, SELDOM
 
 PACKAGES = ("fairfrontier", "fairlearn", "oxonfair", "scikit-learn", "numpy", "scipy")
 # The level of a promise, and what may be missed by chance: two standard errors.
@@ -28,7 +28,7 @@ _SETTING = ("name", "track", "measure", "rows", "draw", "constant", "unconstrain
 _INTRODUCTION = """\
 # The point you ask for is the point you get
 
-{records:,} draws ({least} to {most} of each setting) from {names};
+{records:,} draws ({each} of each setting) from {names};
 the attribute among the features or not,
 demographic parity and equal opportunity (Adult's race and one simulated population have five groups). A quarter of each
 data set trained a fixed set of base models; the other three quarters are the *population*. Rows are drawn from it with
@@ -56,7 +56,7 @@ in 5 % of the draws at most. One on out-of-fold decisions is an approximation, a
 shares are of all draws, also of those without a promise.
 """
 _RATIO = """\
-The request `min_ratio={ratio:g}` beside levels of fairness: {records:,} draws ({least} to {most} of each setting) from
+The request `min_ratio={ratio:g}` beside levels of fairness: {records:,} draws ({each} of each setting) from
 {names};
 demographic parity, the attribute among the features or not, without rivals; every request is made of the same draws
 and the same stacks. What is delivered to it is the lowest rate of positive decisions divided by the highest, and 1
@@ -135,8 +135,7 @@ def _counts(records: list[dict[str, Any]]) -> dict[str, Any]:
     per_setting = Counter((record["name"], record["track"], record["measure"], record["rows"]) for record in records)
     return {
         "records": len(records),
-        "least": min(per_setting.values()),
-        "most": max(per_setting.values()),
+        "each": " to ".join(str(count) for count in sorted({min(per_setting.values()), max(per_setting.values())})),
         "names": ", ".join(sorted({record["name"] for record in records})),
     }
 
@@ -235,6 +234,7 @@ def _ratio_section(records: list[dict[str, Any]]) -> list[str]:
     for rows in sorted({answer["rows"] for answer in answers}):
         lines += [f"### {rows:,} rows, a ratio beside levels", "", _RATIO_TITLE, "|---" * 10 + "|"]
         of_rows = [answer for answer in answers if answer["rows"] == rows and _ours(answer)]
+        of_rows = [answer for answer in of_rows if answer["method"] not in SELDOM]
         for name in dict.fromkeys(answer["method"] for answer in of_rows):
             for request in sorted({answer["request"] for answer in of_rows}):
                 some = [answer for answer in of_rows if (answer["method"], answer["request"]) == (name, request)]
