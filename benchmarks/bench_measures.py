@@ -43,6 +43,9 @@ def _sums(rng: np.random.Generator, scores: np.ndarray, y: np.ndarray) -> Iterat
         "payoff per row": partial(known, accuracy=ff.row_payoff(rng.normal(size=N_ROWS))),
         "probable groups": partial(points, sensitive_features=ff.ProbableGroups(np.column_stack([1 - p, p]))),
         "a numeric attribute": partial(points, sensitive_features=age),
+        "top_share, and points of what it selects": lambda: ff.tradeoff_points(
+            y, ff.top_share(scores, 0.2), sensitive_features=sex, threshold=None
+        ),
     }
     seconds = race(runs, repeats=25)
     theirs = seconds.pop("demographic parity")

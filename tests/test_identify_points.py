@@ -451,3 +451,31 @@ def test_a_function_as_accuracy_without_the_constant():
         y, scores, sensitive_features=list("aabbab"), accuracy=lambda y, h: np.mean(y == h), include_constant=False
     )
     assert points.accuracy.tolist() == [pytest.approx(4 / 6)]
+
+
+def test_columns_of_one_array_are_the_same_as_copies_and_stay_as_they_are():
+    rng = np.random.default_rng(0)
+    y, weight = rng.integers(0, 2, 400), rng.random(400)
+    rows = rng.random((5, 400))
+    columns = np.asfortranarray(rows).T
+    given = [dict(enumerate(rows)), dict(enumerate(columns.T)), dict(enumerate(rows[::-1][::-1]))]
+    odd = dict(enumerate(rows)) | {2: rows[2, ::-1][::-1].copy(), 3: rows[3].astype(np.float32).astype(float)}
+    before = rows.copy()
+    for groups in (2, 60):  # with many cells sums are made in another way
+        group = np.arange(400) % groups
+        for threshold in (None, 0.5):
+            options = {"sensitive_features": group, "sample_weight": weight, "threshold": threshold}
+            expected = ff.tradeoff_points(y, {j: row.copy() for j, row in enumerate(rows)}, **options)
+            for one in given:
+                found = ff.tradeoff_points(y, one, **options)
+                np.testing.assert_allclose(found.rates, expected.rates, atol=1e-14)
+                assert found.names == expected.names
+            copied = ff.tradeoff_points(y, {j: odd[j].copy() for j in odd}, **options)
+            np.testing.assert_allclose(ff.tradeoff_points(y, odd, **options).rates, copied.rates, atol=1e-14)
+    np.testing.assert_array_equal(rows, before)
+    # In another order, or with a model twice, columns are not the array itself.
+    order = [1, 0, 2, 2, 3]
+    turned = {name: rows[j] for name, j in zip("abcde", order, strict=True)}
+    options = {"sensitive_features": group, "include_constant": False}
+    accuracy = ff.tradeoff_points(y, rows.T, **options).accuracy
+    np.testing.assert_array_equal(ff.tradeoff_points(y, turned, **options).accuracy, accuracy[order])

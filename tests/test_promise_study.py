@@ -9,7 +9,7 @@ from tools.promise_study.cells import ASKED, Cell, Truth, cells, run
 from tools.promise_study.level import simulate, table
 from tools.promise_study.page import page
 from tools.promise_study.populations import Population, population
-from tools.promise_study.stacks import Draw, along_the_path, fitted, methods
+from tools.promise_study.stacks import RATIO, Draw, along_the_path, fitted, methods
 
 from fairfrontier.quantify._promise import largest_promise
 
@@ -35,6 +35,25 @@ def test_the_truth_is_the_fairness_and_accuracy_of_expected_decisions():
         rates = np.array([decisions[(group == g) & counted].mean(axis=0) for g in "abc"])
         np.testing.assert_allclose(fairness, 1.0 - (rates.max(axis=0) - rates.min(axis=0)))
         np.testing.assert_allclose(accuracy, np.mean(np.where(y[:, None] == 1, decisions, 1 - decisions), axis=0))
+
+
+def test_a_ratio_and_its_error_are_those_of_samples():
+    rng = np.random.default_rng(0)
+    y, group = rng.integers(0, 2, 400), rng.choice(["a", "b"], 400, p=[0.3, 0.7])
+    decisions = (rng.random((400, 1)) < np.where(group == "a", 0.3, 0.5)[:, None]).astype(float)
+    truth = Truth(Population(decisions, y, group), "demographic_parity")
+    a, b = (decisions[group == g].mean() for g in "ab")
+    assert truth.ratio(decisions)[0] == pytest.approx(min(a, b) / max(a, b))
+    np.testing.assert_array_equal(truth.ratio(np.zeros((400, 2))), 1.0)
+    shown = {RATIO: [], 0.9: []}
+    for _ in range(2000):
+        rows = rng.integers(0, 400, 1500)
+        low, high = (decisions[rows][group[rows] == g].mean() for g in "ab")
+        shown[RATIO].append(low / high)
+        shown[0.9].append(high - low)
+    for asked, values in shown.items():
+        assert truth.error(decisions, asked, 1500) == pytest.approx(np.std(values), rel=0.06)
+    assert truth.error((group == "a")[:, None].astype(float), RATIO, 1500) == 0.0
 
 
 def test_the_constant_model_is_fair_enough_for_everything():
@@ -79,7 +98,7 @@ def test_a_cell_can_be_repeated(cache):
         for result in record["results"]:
             result.pop("seconds")
     assert first == second
-    assert {result["asked"] for result in first["results"]} == set(ASKED)
+    assert {result["asked"] for result in first["results"]} == {*ASKED, RATIO}
 
 
 def test_a_stopped_run_goes_on_and_the_page_counts_its_records(cache, tmp_path, monkeypatch):
@@ -104,6 +123,30 @@ def test_a_stopped_run_goes_on_and_the_page_counts_its_records(cache, tmp_path, 
     plain = [result for result in answers if result["method"] == "FairStacks" and result["asked"] == 0.9]
     missed = np.mean([result["fairness"] < 0.9 for result in plain])
     assert f"| FairStacks | {len(plain)} | {missed:.1%} |" in text.split("asked 0.9\n")[1]
+
+
+def test_the_ratio_has_a_section_of_its_own(cache, tmp_path, monkeypatch):
+    records, out = tmp_path / "promise.jsonl", tmp_path / "promise.md"
+    few = ["study", "run", "--cache", str(cache), "--data", "compas-race", "--sizes", "500", "--without-rivals"]
+    few += ["--draws", "1", "--records"]
+    monkeypatch.setattr("sys.argv", [*few, str(records)])
+    assert command.main() == 0
+    monkeypatch.setattr("sys.argv", [*few, str(tmp_path / "promise_ratio.jsonl"), "--measures", "demographic_parity"])
+    assert command.main() == 0
+    more = [json.loads(line) for line in (tmp_path / "promise_ratio.jsonl").read_text().splitlines()]
+    assert {record["measure"] for record in more} == {"demographic_parity"}
+    monkeypatch.setattr("sys.argv", ["study", "page", "--records", str(records), "--out", str(out)])
+    assert command.main() == 0
+    before, section = out.read_text().split("## A ratio of rates\n")
+    assert RATIO not in before
+    # The same draws are in both files, and count once.
+    answers = [result for record in more for result in record["results"] if result["asked"] == RATIO]
+    plain = [result for result in answers if result["method"] == "FairStacks"]
+    missed = np.mean([result["ratio"] < 0.8 for result in plain])
+    assert f"| {RATIO} | FairStacks | {len(plain)} | {missed:.1%} |" in section
+    # Records from before there was a ratio still make a page, without the section.
+    old = [record | {"results": [r for r in record["results"] if r["asked"] != RATIO]} for record in more]
+    assert "A ratio of rates" not in page([{k: v for k, v in record.items() if k != "ratio"} for record in old])
 
 
 def test_a_promise_on_rows_of_its_own_is_kept_in_the_simulation():

@@ -82,6 +82,28 @@ def test_the_top_is_that_of_a_sorted_list():
                     np.testing.assert_allclose(chosen[w > 0], expected[w > 0], atol=1e-9)
 
 
+def test_the_top_is_exact_for_many_rows_few_values_and_every_layout():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        n, rate = int(rng.choice([1, 2, 3, 255, 256, 257, 900])), float(rng.choice([0.0, 0.2, 1 / 3, 0.5, 1.0]))
+        continuous, few = rng.normal(size=n), rng.integers(0, 3, n) / 2
+        columns = {"any": continuous, "few": few, "constant": np.full(n, 0.3), "zeros": -few * (few < 1)}
+        together = np.stack(list(columns.values()), axis=1)
+        before = together.copy()
+        given = [columns, together.T.copy().T, {name: together[:, j] for j, name in enumerate(columns)}]
+        given += [{name: pd.Series(values, dtype="float32") for name, values in columns.items()}]
+        for scores in [together, *given]:
+            for chosen, values in zip(ff.top_share(scores, rate).values(), columns.values(), strict=True):
+                exact = values.astype(np.float32).astype(float) if scores is given[-1] else values
+                expected, left = np.zeros(n), rate * n
+                for value in np.unique(exact)[::-1]:
+                    tied = exact == value
+                    expected[tied] = np.clip(left / tied.sum(), 0.0, 1.0)
+                    left -= tied.sum()
+                np.testing.assert_allclose(chosen, expected, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(together, before)
+
+
 def test_payoffs_against_a_sum():
     for seed in range(50):
         y, group, scores, weight = problem(seed)
@@ -203,6 +225,7 @@ def test_amounts_of_rows_without_weight_are_not_there():
         (lambda: ff.row_payoff([0, 0]), "only zeros"),
         (lambda: accuracies(ff.row_payoff([1.0, 2.0]), [0, 1, 1], [0, 1, 1], list("aab")), "one amount per row"),
         (lambda: ff.top_share({"a": [0.1, np.nan]}, 0.5), "no NaN or inf; got nan of model 'a' at row 1"),
+        (lambda: ff.top_share({"a": [0.0] * 300 + [np.inf]}, 0.5), "no NaN or inf; got inf of model 'a' at row 300"),
     ],
 )
 def test_errors_say_what_to_do(call, message):

@@ -266,10 +266,34 @@ def predictions(y_preds: Any, *, classes_of: NDArray[Any] | None = None) -> Pred
         numeric(_decisions(values, classes_of), parameter=f"y_preds[{name!r}]")
         for name, values in zip(names, columns, strict=True)
     ]
-    matrix = np.empty((len(numbers[0]), len(numbers)), dtype=np.result_type(np.float32, *numbers), order="F")
-    for j, values in enumerate(numbers):
-        matrix[:, j] = values
+    dtype = np.result_type(np.float32, *numbers)
+    matrix = _side_by_side(numbers, dtype)
+    if matrix is None:
+        matrix = np.empty((len(numbers[0]), len(numbers)), dtype=dtype, order="F")
+        for j, values in enumerate(numbers):
+            matrix[:, j] = values
     return Predictions(matrix, names)
+
+
+def _side_by_side(columns: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any] | None:
+    """Return columns of one array (n, k), or rows of one (k, n), as (n, k): a copy takes longer than measures do."""
+    base = columns[0].base
+    if not isinstance(base, np.ndarray) or base.ndim != 2 or base.dtype != dtype:
+        return None
+    for matrix in (base, base.T):
+        there = matrix.shape == (len(columns[0]), len(columns)) and all(
+            values.base is base and values.dtype == dtype and _same_place(values, matrix[:, j])
+            for j, values in enumerate(columns)
+        )
+        if there:
+            return matrix
+    return None
+
+
+def _same_place(first: NDArray[Any], second: NDArray[Any]) -> bool:
+    """Tell whether two arrays of one type are the same numbers in memory."""
+    place = first.__array_interface__["data"][0] == second.__array_interface__["data"][0]
+    return place and first.strides == second.strides and first.shape == second.shape
 
 
 def _predictions_from_array(y_preds: Any, classes_of: NDArray[Any] | None) -> Predictions:

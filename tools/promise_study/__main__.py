@@ -9,7 +9,7 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from tools.promise_study.cells import SIZES, cells, run
+from tools.promise_study.cells import MEASURES, SIZES, cells, run
 from tools.promise_study.constant import problems
 from tools.promise_study.level import SETTINGS as SETTINGS_OF_LEVEL
 from tools.promise_study.level import simulate
@@ -33,6 +33,7 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=100, help="draws of each setting")
     parser.add_argument("--problems", type=int, default=10_000, help="random problems")
     parser.add_argument("--data", nargs="+", default=list(NAMES), choices=list(NAMES))
+    parser.add_argument("--measures", nargs="+", default=list(MEASURES), choices=list(MEASURES))
     parser.add_argument("--sizes", nargs="+", type=int, default=list(SIZES), help="rows of a draw")
     parser.add_argument("--piece", default="1/1", help="such as 2/4: the second of four parts, for several processes")
     parser.add_argument("--cache", type=Path, default=Path(".promise_study"), help="keeps the base models' scores")
@@ -53,7 +54,8 @@ def main() -> int:
         done = sum(one["problems"] for one in _lines(constant))
         _append(constant, (problems(first, _AT_ONCE) for first in range(done, options.problems, _AT_ONCE)))
         return 0
-    text = page(_read(options.records), _lines(level), _lines(constant))
+    ratio = _read(options.records.with_name("promise_ratio.jsonl"))
+    text = page(_read(options.records), _lines(level), _lines(constant), ratio)
     if options.out is None:
         sys.stdout.write(text)
     else:
@@ -82,7 +84,8 @@ def _lines(path: Path) -> list[dict]:
 
 def _run(options: argparse.Namespace) -> None:
     piece, pieces = map(int, options.piece.split("/"))
-    wanted = cells(options.draws, tuple(options.data), tuple(options.sizes))[piece - 1 :: pieces]
+    chosen = (tuple(options.data), tuple(options.sizes), tuple(options.measures))
+    wanted = cells(options.draws, *chosen)[piece - 1 :: pieces]
     known = {record["key"] for record in _read(options.records)}
     rest = (cell for cell in wanted if cell.key not in known)
     given = {"error_parity": options.error_parity, "with_rivals": not options.without_rivals}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tools.promise_study.constant import sentences
 from tools.promise_study.level import table
-from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE
+from tools.promise_study.stacks import CALIBRATION_SHARE, CONFIDENCE, LEAST_RATIO, RATIO, SELDOM
 
 PACKAGES = ("fairfrontier", "fairlearn", "oxonfair", "scikit-learn", "numpy", "scipy")
 # The level of a promise, and what may be missed by chance: two standard errors.
@@ -20,11 +20,15 @@ _DRAWS_OF_A_SETTING = 20
 _TITLE = (
     "| method | answers | miss | mean miss | worst miss | median − asked | accuracy − hindsight | without an answer |"
 )
+_RATIO_TITLE = (
+    "| asked | method | answers | miss | mean miss | worst miss | median − asked | accuracy − hindsight | "
+    "without an answer | mean miss ÷ error |"
+)
 _SETTING = ("name", "track", "measure", "rows", "draw", "constant", "unconstrained", "fairest")
 _INTRODUCTION = """\
 # The point you ask for is the point you get
 
-{records:,} draws ({least} to {most} of each setting) from {names};
+{records:,} draws ({each} of each setting) from {names};
 the attribute among the features or not,
 demographic parity and equal opportunity (Adult's race and one simulated population have five groups). A quarter of each
 data set trained a fixed set of base models; the other three quarters are the *population*. Rows are drawn from it with
@@ -51,14 +55,39 @@ Simulated: models that favour one group, and a request that binds. A promise on 
 in 5 % of the draws at most. One on out-of-fold decisions is an approximation, and this is how often it is broken. Both
 shares are of all draws, also of those without a promise.
 """
+_RATIO = """\
+The request `min_ratio={ratio:g}` beside levels of fairness: {records:,} draws ({each} of each setting) from
+{names};
+demographic parity, the attribute among the features or not, without rivals; every request is made of the same draws
+and the same stacks. What is delivered to it is the lowest rate of positive decisions divided by the highest, and 1
+where all rates are 0. *Error* is the standard error with which a sample of as many rows as were drawn would show what
+the decisions deliver: a ratio and a difference are on different scales, and misses in units of their errors are not.
+The populations of COMPAS are too small for 5,000 rows.
+
+Where few are selected, a ratio of {ratio:g} is a small difference, and as hard to promise as the fairness that goes
+with it. The median fairness (1 − the difference of rates) that plain selections for the ratio deliver:
+{fairness}.
+"""
+_BINDS = """\
+Plain selections where the request binds: the unconstrained stack is below it, and some place of the path is not. By
+design half of these miss. *Off* is what is delivered minus what is asked, divided by the error; selections without an
+error (a rate is 0) are left out of it. An estimate from as many rows would be within two errors of the truth in 95 % of
+the draws.
+"""
 Answer = dict[str, Any]
 
 
 def page(
-    records: list[dict[str, Any]], level: Sequence[dict[str, Any]] = (), constant: Sequence[dict[str, Any]] = ()
+    records: list[dict[str, Any]],
+    level: Sequence[dict[str, Any]] = (),
+    constant: Sequence[dict[str, Any]] = (),
+    ratio: Sequence[dict[str, Any]] = (),
 ) -> str:
-    """Return the results as Markdown: the records of draws, the simulation of the level, and the random problems."""
-    answers = [answer for record in records for answer in _answers(record)]
+    """Return the results as Markdown: the records of draws, the simulation of the level, and the random problems.
+
+    Draws that were asked for a ratio have a section of their own; `ratio` are more of them.
+    """
+    answers = [answer for record in records for answer in _answers(record) if answer["request"] != RATIO]
     if not answers:
         return "# The point you ask for is the point you get\n\nThere are no records yet.\n"
     lines = [*_introduction(records), *_claims(answers), ""]
@@ -68,6 +97,7 @@ def page(
             lines += [f"## {rows:,} rows, asked {asked:g}", "", *_table(some), ""]
     lines += ["## Every setting", "", "Miss (share), and accuracy − hindsight, of the guaranteed selection:", ""]
     lines += [*_settings(answers), "", *_failures(answers)]
+    lines += _ratio_section([*records, *ratio])
     if level:
         lines += ["## The level without rows of its own", "", _LEVEL, *table(list(level)), ""]
     if constant:
@@ -80,22 +110,34 @@ def _answers(record: dict[str, Any]) -> Iterable[Answer]:
     """Yield each result of a record with the setting that it belongs to."""
     for result in record["results"]:
         setting = {name: record[name] for name in _SETTING}
-        yield setting | result | {"hindsight": record["hindsight"][f"{result['asked']:g}"]}
+        if result["asked"] == RATIO:  # a ratio is a fairness too, on a scale of its own
+            setting |= record["ratio"]
+            result = result | {"asked": LEAST_RATIO} | ({"fairness": result["ratio"]} if "ratio" in result else {})
+            request = RATIO
+        else:
+            request = f"{result['asked']:g}"
+        yield setting | result | {"request": request, "hindsight": record["hindsight"][request]}
 
 
 def _introduction(records: list[dict[str, Any]]) -> list[str]:
-    per_setting = Counter((record["name"], record["track"], record["measure"], record["rows"]) for record in records)
     said = _INTRODUCTION.format(
-        records=len(records),
-        least=min(per_setting.values()),
-        most=max(per_setting.values()),
-        names=", ".join(sorted({record["name"] for record in records})),
+        **_counts(records),
         fit=1 - CALIBRATION_SHARE,
         calibration=CALIBRATION_SHARE,
         confidence=CONFIDENCE,
         refused=sum("refused" in record for record in records),
     )
     return [said]
+
+
+def _counts(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the number of draws, in all and of a setting, and what they are from."""
+    per_setting = Counter((record["name"], record["track"], record["measure"], record["rows"]) for record in records)
+    return {
+        "records": len(records),
+        "each": " to ".join(str(count) for count in sorted({min(per_setting.values()), max(per_setting.values())})),
+        "names": ", ".join(sorted({record["name"] for record in records})),
+    }
 
 
 def _claims(answers: list[Answer]) -> list[str]:
@@ -161,20 +203,83 @@ def _table(answers: list[Answer]) -> list[str]:
     lines = [_TITLE, "|---|---|---|---|---|---|---|---|"]
     names = dict.fromkeys(answer["method"] for answer in answers)
     for name in names:
-        of_method = [answer for answer in answers if answer["method"] == name]
-        given = [answer for answer in of_method if answer["status"] == "ok"]
-        if not given:
-            lines.append(f"| {name} | 0 | | | | | | {len(of_method)} |")
-            continue
-        short = np.array([max(answer["asked"] - answer["fairness"], 0.0) for answer in given])
-        off = np.median([answer["fairness"] - answer["asked"] for answer in given])
-        cost = np.mean([_cost(answer) for answer in given])
-        mean = short[short > 0].mean() if short.any() else 0.0
-        lines.append(
-            f"| {name} | {len(given)} | {np.mean(short > 0):.1%} | {mean:.4f} | {short.max():.4f} | {off:+.4f} | "
-            f"{cost:+.4f} | {len(of_method) - len(given)} |"
-        )
+        lines.append(f"| {name} | {_figures([answer for answer in answers if answer['method'] == name])} |")
     return lines
+
+
+def _figures(asked_so: list[Answer]) -> str:
+    """Return the cells of a line of results: of all answers to one request, or to none."""
+    given = [answer for answer in asked_so if answer["status"] == "ok"]
+    if not given:
+        return f"0 | | | | | | {len(asked_so)}"
+    short = np.array([max(answer["asked"] - answer["fairness"], 0.0) for answer in given])
+    off = np.median([answer["fairness"] - answer["asked"] for answer in given])
+    cost = np.mean([_cost(answer) for answer in given])
+    mean = short[short > 0].mean() if short.any() else 0.0
+    return (
+        f"{len(given)} | {np.mean(short > 0):.1%} | {mean:.4f} | {short.max():.4f} | {off:+.4f} | {cost:+.4f} | "
+        f"{len(asked_so) - len(given)}"
+    )
+
+
+def _ratio_section(records: list[dict[str, Any]]) -> list[str]:
+    """Return how a ratio is delivered, beside the levels of fairness that the same stacks were asked for."""
+    known = {record["key"]: record for record in records if "ratio" in record}
+    if not known:
+        return []
+    draws = list(known.values())
+    answers = [answer for record in draws for answer in _answers(record)]
+    said = _RATIO.format(ratio=LEAST_RATIO, fairness=_fairness_of_ratio(draws), **_counts(draws))
+    lines = ["## A ratio of rates", "", said]
+    for rows in sorted({answer["rows"] for answer in answers}):
+        lines += [f"### {rows:,} rows, a ratio beside levels", "", _RATIO_TITLE, "|---" * 10 + "|"]
+        of_rows = [answer for answer in answers if answer["rows"] == rows and _ours(answer)]
+        of_rows = [answer for answer in of_rows if answer["method"] not in SELDOM]
+        for name in dict.fromkeys(answer["method"] for answer in of_rows):
+            for request in sorted({answer["request"] for answer in of_rows}):
+                some = [answer for answer in of_rows if (answer["method"], answer["request"]) == (name, request)]
+                lines.append(f"| {request} | {name} | {_figures(some)} | {_mean_miss_in_errors(some)} |")
+        lines.append("")
+    return [*lines, "### Where the request binds", "", _BINDS, *_binding_table(answers), ""]
+
+
+def _fairness_of_ratio(records: list[dict[str, Any]]) -> str:
+    """Return the median fairness, as a difference, of the plain selections for the ratio in each population."""
+    found: dict[str, list[float]] = {}
+    for record in records:
+        for result in record["results"]:
+            if (result["method"], result["asked"], result["status"]) == ("FairStacks", RATIO, "ok"):
+                found.setdefault(record["name"], []).append(result["fairness"])
+    return ", ".join(f"{name} {np.median(values):.3f}" for name, values in sorted(found.items()))
+
+
+def _binding_table(answers: list[Answer]) -> list[str]:
+    lines = [
+        "| data | rows | asked | answers | miss | median − asked | median off | between −2 and 2 | below −2 |",
+        "|---" * 9 + "|",
+    ]
+    plain = [answer for answer in answers if answer["method"] == "FairStacks" and _given(answer) and _binding(answer)]
+    settings = sorted({(answer["name"], answer["rows"]) for answer in plain})
+    everything = [("all", rows) for rows in sorted({answer["rows"] for answer in plain})]
+    for name, rows in [*settings, *everything]:
+        for request in sorted({answer["request"] for answer in plain}):
+            some = [a for a in plain if a["rows"] == rows and a["request"] == request and name in (a["name"], "all")]
+            off = np.array([answer["fairness"] - answer["asked"] for answer in some])
+            # The constant model delivers exactly, and a sample would show it without an error.
+            errors = np.array([one / answer["error"] for one, answer in zip(off, some, strict=True) if answer["error"]])
+            if len(errors):
+                lines.append(
+                    f"| {name} | {rows:,} | {request} | {len(some)} | {np.mean(off < 0):.1%} | {np.median(off):+.4f} | "
+                    f"{np.median(errors):+.2f} | {np.mean(np.abs(errors) <= 2):.1%} | {np.mean(errors < -2):.1%} |"
+                )
+    return lines
+
+
+def _mean_miss_in_errors(answers: list[Answer]) -> str:
+    missed = [
+        answer for answer in answers if _given(answer) and answer["fairness"] < answer["asked"] and answer["error"]
+    ]
+    return f"{np.mean([(a['asked'] - a['fairness']) / a['error'] for a in missed]):.2f}" if missed else ""
 
 
 def _settings(answers: list[Answer]) -> list[str]:
@@ -248,6 +353,10 @@ def _cost(answer: Answer) -> float:
 def _binding(answer: Answer) -> bool:
     """Tell whether the request lies between the unconstrained stack and the fairest of the path."""
     return bool(answer["unconstrained"] < answer["asked"] <= answer["fairest"])
+
+
+def _given(answer: Answer) -> bool:
+    return bool(answer["status"] == "ok")
 
 
 def _ours(answer: Answer) -> bool:

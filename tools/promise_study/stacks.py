@@ -31,6 +31,11 @@ SETTINGS = {
 }
 
 
+# The four-fifths rule as a request; every other request is a number, the least fairness.
+LEAST_RATIO = 0.8
+RATIO = f"ratio {LEAST_RATIO:g}"
+Asked = float | str
+
 # Ways that are asked in some draws only, to save time.
 SELDOM = ("FairStacks guaranteed, randomised", "FairStacks cross-fitted, randomised")
 
@@ -52,7 +57,7 @@ class Draw:
 # From the base models' scores (n, k) and the groups (n,) to the probabilities (n,) of a positive decision.
 Decide = Callable[[Floats, NDArray[np.str_]], Floats]
 # From a request to a decision.
-Method = Callable[[float], Decide]
+Method = Callable[[Asked], Decide]
 
 
 def fitted(draw: Draw) -> FairStacksClassifier:
@@ -61,12 +66,17 @@ def fitted(draw: Draw) -> FairStacksClassifier:
     return model.fit(draw.H, draw.y, sensitive_features=draw.group)
 
 
+def limits(asked: Asked) -> dict[str, float]:
+    """Return a request as what `select` takes."""
+    return {"min_ratio": LEAST_RATIO} if asked == RATIO else {"min_fairness": float(asked)}
+
+
 def methods(draw: Draw, model: FairStacksClassifier, seed: int) -> dict[str, Method]:
     """Return the ways to ask a stack, by name; `model` is fitted to all rows of the draw.
 
     Where `select` takes no confidence yet, the guarantee is put together from its parts, and the rest is left out.
     """
-    of_all: dict[str, Method] = {"FairStacks": lambda asked: _decide(model.select(min_fairness=asked))}
+    of_all: dict[str, Method] = {"FairStacks": lambda asked: _decide(model.select(**limits(asked)))}
     calibrating = np.zeros(len(draw.y), dtype=bool)
     some = np.random.default_rng(seed).permutation(len(draw.y))[: int(CALIBRATION_SHARE * len(draw.y))]
     calibrating[some] = True
@@ -82,7 +92,7 @@ def methods(draw: Draw, model: FairStacksClassifier, seed: int) -> dict[str, Met
         return of_all | {"FairStacks guaranteed": lambda asked: _guaranteed(fitted_to_part(), own, asked)}
 
     def ask(source: Callable[[], FairStacksClassifier], **options: Any) -> Method:
-        return lambda asked: _decide(source().select(min_fairness=asked, **options))
+        return lambda asked: _decide(source().select(**limits(asked), **options))
 
     promise = {"confidence": CONFIDENCE, "calibration": (own.H, own.y, own.group)}
     return of_all | {

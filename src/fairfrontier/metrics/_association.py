@@ -54,32 +54,55 @@ def top_share(y_preds: Any, selection_rate: float, *, sample_weight: Any = None)
     array([0. , 1. , 0.5, 0.5])
     """
     same_order(y_preds=y_preds, sample_weight=sample_weight)
-    given = _finite_predictions(y_preds)
+    given = predictions(y_preds)
     rate = number(selection_rate, parameter="selection_rate", low=0.0, high=1.0)
     n_rows = len(given.matrix)
     weight = sample_weights(sample_weight, n_rows)
     room = rate * (n_rows if weight is None else weight.sum())
-    by_model = np.empty(given.matrix.shape[::-1])
-    for start in range(0, n_rows, _TOGETHER):
-        by_model[:, start : start + _TOGETHER] = given.matrix[start : start + _TOGETHER].T
+    by_model = _laid_out_by_model(given)
     for scores in by_model:
-        cut = _score_at_cut(scores, room, weight)
-        tied = np.flatnonzero(scores == cut)
+        cut, taken = _best_rows(scores, room) if weight is None else _best_weight(scores, room, weight)
+        tied = np.flatnonzero(scores == cut) if room > taken else np.empty(0, dtype=np.intp)
+        there = len(tied) if weight is None else weight[tied].sum()
         np.greater(scores, cut, out=scores)
-        taken, there = (scores.sum(), len(tied)) if weight is None else (weight @ scores, weight[tied].sum())
-        scores[tied] = np.clip((room - taken) / there, 0.0, 1.0)
+        if len(tied):
+            scores[tied] = np.clip((room - taken) / there, 0.0, 1.0)
     return dict(zip(given.names, by_model, strict=True))
 
 
-def _score_at_cut(scores: FloatArray, room: float, weight: FloatArray | None) -> float:
-    """Return the highest score that rows of a total weight `room`, the best ones, do not all exceed."""
-    if weight is None:  # what the cut is needs no order on either side of it
-        place = max(len(scores) - 1 - int(room), 0)
-        return float(np.partition(scores, place)[place])
+def _laid_out_by_model(given: Predictions) -> FloatArray:
+    """Return finite scores as floats (k, n), the rows of a model side by side."""
+    matrix, by_model = given.matrix, np.empty(given.matrix.shape[::-1])
+    # Blocks that run in the direction in which memory does.
+    if abs(matrix.strides[0]) < abs(matrix.strides[1]):
+        parts = [(slice(None), slice(j, j + 1)) for j in range(matrix.shape[1])]
+    else:
+        parts = [(slice(i, i + _TOGETHER), slice(None)) for i in range(0, len(matrix), _TOGETHER)]
+    for rows, models in parts:
+        block = matrix[rows, models]
+        by_model[models, rows] = block.T
+        # A sum of what is in cache costs least of all ways to look at every value.
+        if not np.isfinite(np.einsum("ij->", block, dtype=np.float64)):
+            check_finite(matrix, given.names)
+    return by_model
+
+
+def _best_rows(scores: FloatArray, room: float) -> tuple[float, int]:
+    """Return the highest score that no more than `room` rows exceed, and how many do."""
+    place = max(len(scores) - 1 - int(room), 0)
+    # What the cut is needs no order on either side of it, and those above it are all on one side.
+    parted = np.partition(scores, place)
+    cut = parted[place]
+    return float(cut), int(np.count_nonzero(parted[place + 1 :] > cut))
+
+
+def _best_weight(scores: FloatArray, room: float, weight: FloatArray) -> tuple[float, float]:
+    """Return the highest score of a row with weight that rows of a total weight `room` do not all exceed; what do."""
     there = np.flatnonzero(weight > 0.0)
     order = there[np.argsort(scores[there])[::-1]]
     passed = np.searchsorted(np.cumsum(weight[order]), room, side="right")
-    return float(scores[order[min(int(passed), len(order) - 1)]])
+    cut = float(scores[order[min(int(passed), len(order) - 1)]])
+    return cut, float(weight @ (scores > cut))
 
 
 def standardized_mean_difference(

@@ -340,7 +340,7 @@ class _Outcome:
         total = np.einsum("ij->", block, dtype=np.float64 if block.dtype == np.float16 else None)
         if not np.isfinite(total) and not np.isfinite(block).all():
             finite(self.scores, parameter="y_preds", names=self.names, rows=self.row)
-        return (block if self.threshold is None else block > self.threshold).astype(dtype)
+        return (block if self.threshold is None else block > self.threshold).astype(dtype, copy=False)
 
 
 def _sums_by_products(
@@ -387,7 +387,7 @@ def _sums_by_sorting(
         if worth is not None:
             total[-1, models] = worth @ values
         if weight is not None:
-            values *= weight[:, None]
+            values = values * weight[:, None]
         total[present, models] = np.add.reduceat(values[order], starts, axis=0)
     return total
 
@@ -405,6 +405,13 @@ def _block_shape(matrix: NDArray[Any], size: int) -> tuple[int, int]:
 def _slices(length: int, step: int) -> Iterator[slice]:
     """Yield consecutive slices of `step` elements."""
     return (slice(start, start + step) for start in range(0, length, step))
+
+
+def _in_unit_interval(matrix: NDArray[Any]) -> bool:
+    """Tell whether all of a matrix is in [0, 1]; NaN is not."""
+    height, width = _block_shape(matrix, _BLOCK)
+    blocks = (matrix[rows, j] for rows in _slices(matrix.shape[0], height) for j in _slices(matrix.shape[1], width))
+    return all(block.min() >= 0 and block.max() <= 1 for block in blocks)
 
 
 def _squared_error(matrix: NDArray[Any], y: FloatArray, weight: FloatArray | None) -> FloatArray:
@@ -499,9 +506,9 @@ class SumRows:
         """Probabilities must be in [0, 1] where a measure reads them as such."""
         if self.measure.regression or (self.threshold is not None and not self.measure.squared_error):
             return
-        low, high = rows.scores.min(axis=0), rows.scores.max(axis=0)
-        if low.min() >= 0 and high.max() <= 1:
+        if _in_unit_interval(rows.scores):
             return
+        low, high = rows.scores.min(axis=0), rows.scores.max(axis=0)
         rows.refuse_infinite(rows.scores, parameter="y_preds")
         reason, advice = ("accuracy='brier'", "use another accuracy")
         if self.threshold is None:
