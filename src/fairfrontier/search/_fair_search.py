@@ -243,7 +243,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.checkpoints_, self.sufficiency_ = trained.checkpoints, sufficiency(trained.checkpoints)
         self.stopped_ = trained.stopped
         self.steps_ = tuple((step.name, run.store.seconds(step)) for run in runs for step in run.trained.done)
-        say("testing on rows that nothing has seen", 1.0)
+        say("testing on rows that no model has seen", 1.0)
         asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
         found = conclude_runs(runs, asked, stacking, margin=float(self.margin))
         self._keep(found)
