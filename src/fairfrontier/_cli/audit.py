@@ -271,7 +271,7 @@ def _selection_words(operating: dict[str, Any]) -> list[Piece]:
     asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
     unmet = operating["promised"] is None and operating["estimated"] < operating["asked"] - _SHOWN
     more = (
-        "The request was not met: these rows cannot show so much, and this stack seems the fairest. " if unmet else ""
+        "The request was not met: these rows cannot show that much, and this stack seems the fairest. " if unmet else ""
     )
     return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(f". {more}")]
 

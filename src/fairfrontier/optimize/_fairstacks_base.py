@@ -438,7 +438,7 @@ class BaseFairStacks(BaseEstimator):
         min_fairness : float, optional
             Least fairness, in [0, 1].
         min_ratio : float, optional
-            Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
+            Least ratio of the lowest to the highest rate of positive decisions, in [0, 1]; for demographic parity.
         max_accuracy_loss : float, optional
             Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
         min_rate : float, optional

@@ -60,7 +60,7 @@ class Selection:
         The rate of positive decisions in each row set; of a regression the mean prediction, in standard deviations of
         the target.
     ratio : float
-        The smallest quotient of two of them; NaN for a regression.
+        The smallest ratio of two of them; NaN for a regression.
     changed : dict of str to int
         Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
         where the rows were not at hand.

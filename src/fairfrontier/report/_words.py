@@ -229,11 +229,11 @@ def _group(attribute: str, group: str) -> list[Piece]:
     return [name(attribute), text("="), name(group)]
 
 
-_VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot be told", "nobody selected": "select nobody"}
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", "nobody selected": "select nobody"}
 
 
 def overview(summary: dict[str, Any]) -> list[Piece]:
-    """Say how many of the submitted models are below four fifths, above, or cannot be told, for each attribute."""
+    """Say how many of the submitted models are below four fifths, above, or uncertain, for each attribute."""
     if summary["regression"]:
         return []
     count = summary["n_models"]
