@@ -241,7 +241,7 @@ def test_audit_of_arrays_without_labels(run, tmp_path):
     for wrong in ({"accuracy": "brier"}, {"fairness": "equalized_odds"}):
         with pytest.raises(InvalidInputError, match="y_true must be given"):
             ff.audit(None, scores, sensitive_features=groups, **wrong)
-    with pytest.raises(InvalidInputError, match="must have been asked for with y_true"):
+    with pytest.raises(InvalidInputError, match="needs an audit with y_true"):
         result.points()
 
 

@@ -188,7 +188,7 @@ def test_tables_that_cannot_be_used_are_refused(table, changes, error, message):
 def test_a_column_that_gives_the_label_away_is_refused_unless_it_is_dropped(table):
     frame = people().assign(salary=lambda frame: (frame["hired"] == "yes") * 100.0)
     frame.to_csv(table.path, index=False)
-    with pytest.raises(InvalidInputError, match="'salary' gives the label away"):
+    with pytest.raises(InvalidInputError, match="'salary' reveals the label"):
         prepare_table(table)
     kept = prepare_table(replace(table, drop=("salary",)))
     assert kept.problem.X_without["sex"].shape == (1200, 8)

@@ -167,7 +167,7 @@ def test_na_in_csv_is_no_group_and_in_parquet_it_is_one(fitted, tmp_path, capsys
         assert [row["sex"] for row in rows] == frame["sex"].tolist()
         command = ["audit", str(file), "--label", "y", "--sensitive", "sex", "--out", str(tmp_path / kind)]
         assert main(command) == (0 if is_group else 2)
-        assert ("a word such as NA is none" in " ".join(capsys.readouterr().err.split())) != is_group
+        assert ("a word such as NA counts as missing" in " ".join(capsys.readouterr().err.split())) != is_group
 
 
 @pytest.mark.parametrize("target", ["new.csv", "model.skops", "sub/../new.csv"])

@@ -40,7 +40,7 @@ def test_the_weight_is_that_of_the_answers(tmp_path):
 def test_no_answer_is_no_weight(tmp_path):
     result = run("q\n", "--out", str(tmp_path / "mine"))
     assert result.returncode == 0
-    assert "No answer, no weight." in result.stdout
+    assert "Without answers there is no weight." in result.stdout
     assert not (tmp_path / "mine" / "weight.json").exists()
 
 

@@ -91,7 +91,7 @@ def test_the_dossier_stands_alone_and_runs_nothing(found):
     assert "<b>town" not in page
     assert "<script" not in page
     assert "http://" not in page.replace("http://www.w3.org", "")
-    for words in ("fixed before looking", "Who is decided otherwise", "Was the search sufficient?", "Limits"):
+    for words in ("fixed before any result", "Whose decisions change", "Was the search sufficient?", "Limits"):
         assert words in page
 
 
@@ -420,7 +420,7 @@ def test_a_leak_is_asked_about(file, tmp_path, capsys):
     frame = people()
     frame.assign(paid=frame["repaid"]).to_csv(tmp_path / "leak.csv", index=False)
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out")) == 2
-    assert "column 'paid' gives the label away" in capsys.readouterr().err
+    assert "column 'paid' reveals the label" in capsys.readouterr().err
     assert main(arguments(tmp_path / "leak.csv", tmp_path / "out", "--drop", "paid", ONE_MODEL)) == 0
 
 

@@ -392,7 +392,7 @@ def test_fit_models_says_what_is_wrong(classification: Arrays) -> None:
         fit_models([], X, y)
     with pytest.raises(InvalidInputError, match="got 'models/a' twice"):
         fit_models([("a", LogisticRegression()), ("models/a", LogisticRegression())], X, y)
-    with pytest.raises(InvalidInputError, match="RidgeClassifier has not: wrap it in CalibratedClassifierCV"):
+    with pytest.raises(InvalidInputError, match="RidgeClassifier has none: wrap it in CalibratedClassifierCV"):
         fit_models([("ridge", RidgeClassifier())], X, y)
 
 

@@ -137,6 +137,10 @@ def test_at_tau_solves_the_box_after_the_fit(loss):
         w, constant = by_cvxpy(data, loss, 2.0, np.ones(4), None, tau=share * largest)
         np.testing.assert_allclose(there.weights_, w, atol=1e-4)
         np.testing.assert_allclose(there.intercept_, constant, atol=1e-4)
+        fitted = FairStacksClassifier(loss=loss, alpha=2.0, n_points=2, tau=share * largest)
+        fitted.fit(data.H, data.y, sensitive_features=data.group)
+        np.testing.assert_array_equal(there.weights_, fitted.weights_)
+        assert there.intercept_ == fitted.intercept_
     # From an operating point to another the rows are still known.
     np.testing.assert_array_equal(there.at(tau=0.4 * largest).weights_, model.at(tau=0.4 * largest).weights_)
 
@@ -149,8 +153,25 @@ def test_a_copy_without_rows_says_that_tau_needs_them(loss):
     loaded = pickle.loads(pickle.dumps(model))
     assert len(pickle.dumps(model)) < 0.5 * data.H.nbytes + 20_000
     np.testing.assert_array_equal(loaded.at(tau=0.01).weights_, model.at(tau=0.01).weights_)
-    with pytest.raises(InvalidInputError, match=r"at\(tau=0.02\) with loss=.* needs the rows of the fit"):
+    with pytest.raises(
+        InvalidInputError, match=r"at\(tau=0.02\) with loss=.* needs the rows of the fit.* tau=0.02, or"
+    ):
         loaded.at(tau=0.02)
+    # The unconstrained stack is on the path.
+    largest = np.abs(model.path_.target[0]).max()
+    np.testing.assert_allclose(loaded.at(tau=2 * largest).weights_, model.at(tau=2 * largest).weights_, atol=1e-6)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_a_tau_set_after_the_fit_is_not_that_of_the_fit(loss):
+    data = rows(12, groups=4, n=300)
+    options = {"loss": loss, "alpha": 2.0, "n_points": 5}
+    model = FairStacksClassifier(**options, tau=0.01).fit(data.H, data.y, sensitive_features=data.group)
+    expected = FairStacksClassifier(**options, tau=0.1).fit(data.H, data.y, sensitive_features=data.group)
+    model.set_params(tau=0.1)
+    np.testing.assert_array_equal(model.at(tau=0.1).weights_, expected.weights_)
+    with pytest.raises(InvalidInputError, match=r"at\(tau=0.1\)"):
+        pickle.loads(pickle.dumps(model)).at(tau=0.1)
 
 
 def test_unconstrained_logistic_stack_is_scikit_learns():
@@ -204,6 +225,9 @@ def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
     with pytest.warns(ConvergenceWarning, match=message):
         path = solver.path(-2.0 * problem.bias(start.beta)[None, :], start)
     assert path.kkt[0] > 1e-9
+    with pytest.warns(ConvergenceWarning, match=message):
+        path = solver.within(0.1 * np.abs(problem.bias(start.beta)).max(), start)
+    assert path.kkt[0] > 1e-9
 
 
 def test_a_stopped_interior_point_method_warns_too():
@@ -211,6 +235,8 @@ def test_a_stopped_interior_point_method_warns_too():
     message = r"loss='hinge' stopped with a KKT residual of .*, above the tolerance 1e-06, after 3 iterations"
     with pytest.warns(ConvergenceWarning, match=message):
         solver.path(np.zeros((1, 1)))
+    with pytest.warns(ConvergenceWarning, match=message):
+        assert solver.within(0.01).kkt[0] > 1e-6
 
 
 @pytest.mark.parametrize("loss", ["log", "hinge"])

@@ -329,7 +329,7 @@ class TestStacks:
         p = np.linspace(0.1, 0.9, 60)
         groups = ff.ProbableGroups(np.column_stack([1 - p, p]), independent_given="group")
         model = ff.FairStacksClassifier("precomputed", alpha=1.0, loss="hinge")
-        with pytest.raises(InvalidInputError, match="takes no degrees below 0"):
+        with pytest.raises(InvalidInputError, match="takes no negative weights"):
             model.fit(np.column_stack([p, p**2]), np.arange(60) % 2, sensitive_features=groups)
 
     def test_promises_need_groups_that_are_known(self):

@@ -215,7 +215,7 @@ class TestErrors:
 
     def test_probabilities_that_were_asked_for(self, rows):
         X, label, sex = rows
-        with pytest.raises(InvalidInputError, match="'m' is a LinearSVC, which has not: use 'auto' or 'predict'"):
+        with pytest.raises(InvalidInputError, match="'m' is a LinearSVC, which has none: use 'auto' or 'predict'"):
             ff.TAFDisplay.from_estimators(
                 [("m", LinearSVC().fit(X, label))], X, label, sensitive_features=sex, response_method="predict_proba"
             )

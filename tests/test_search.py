@@ -259,9 +259,7 @@ class TestScreening:
         leak = {"copy": y.astype(int), "other words": np.where(y, "good", "bad"), "nearly": y + 0.01 * frame["height"]}
         leak["blank for one side"] = np.where(y, None, "closed")
         with_leak = frame.assign(leak=leak[kind])
-        with pytest.raises(
-            InvalidInputError, match=r"column 'leak' gives the label away .*--drop 'leak'.*--keep 'leak'"
-        ):
+        with pytest.raises(InvalidInputError, match=r"column 'leak' reveals the label .*--drop 'leak'.*--keep 'leak'"):
             fitted(with_leak)
 
     def test_a_column_that_settles_some_labels_is_asked_about(self, frame):

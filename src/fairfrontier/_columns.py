@@ -211,8 +211,8 @@ def _refuse_permutation(first: tuple[str, Any], second: tuple[str, Any]) -> None
     if permuted:
         raise InvalidInputError(
             f"{first[0]} and {second[0]} must have their rows in one order; got the same index labels in another "
-            f"order: align them first (for example {second[0]}.loc[{first[0]}.index]), or pass arrays to mean "
-            "the position"
+            f"order: align them first (for example {second[0]}.loc[{first[0]}.index]), or pass arrays, which "
+            "are matched by position"
         )
 
 

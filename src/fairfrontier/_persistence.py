@@ -250,7 +250,7 @@ def load(path: str | os.PathLike[str], *, trusted: list[str] | None = None) -> A
     skops = require("skops.io", extra="save", purpose="load")
     source = Path(path)
     if not source.is_file():
-        raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is none")
+        raise InvalidInputError(f"path must be a file written by save; {str(source)!r} is not a file")
     try:
         content, _ = _renamed(source.read_bytes(), _current_name)
         unknown = skops.get_untrusted_types(data=content)

@@ -33,7 +33,7 @@ Scores = Annotated[
     typer.Option(help="Names or patterns ('m_*') of score columns; repeatable. Default: all other numeric columns."),
 ]
 Positive = Annotated[
-    str | None, typer.Option(help="The label's positive value. Default: guessed by its name, and announced.")
+    str | None, typer.Option(help="The label's positive value. Default: guessed from its name, and announced.")
 ]
 Fairness = Annotated[
     str,
@@ -54,7 +54,7 @@ Threshold = Annotated[float, typer.Option(help="A score above it is decision 1."
 Thresholds = Annotated[
     list[str] | None,
     typer.Option(
-        help="A score above it is decision 1: 0.5, or of one model, score=600; repeat for several. Default: 0.5; "
+        help="A score above it is decision 1: 0.5, or for one model score=600; repeat for several. Default: 0.5; "
         "without --label the median of the scores."
     ),
 ]
@@ -64,7 +64,7 @@ Confidence = Annotated[float, typer.Option(help="Confidence of all intervals.")]
 Mode = Annotated[str, typer.Option(help="Several attributes: separate, or intersectional (their cross product).")]
 MinFairness = Annotated[float, typer.Option(help="The level of fairness that the recommendation is about.")]
 Delimiter = Annotated[
-    str | None, typer.Option(help="What separates the columns of a CSV file. Default: what the file looks like.")
+    str | None, typer.Option(help="What separates the columns of a CSV file. Default: detected from the file.")
 ]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results; created if it is not there.")]
@@ -80,7 +80,7 @@ Reference = Annotated[
     list[str] | None, typer.Option(help="Compare with this group, such as sex=Male. Default: the highest rate.")
 ]
 Baseline = Annotated[str | None, typer.Option(help="The model in use, which the findings are about.")]
-Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-8, or what the file looks like.")]
+Encoding = Annotated[str | None, typer.Option(help="Of a CSV file. Default: UTF-8, or detected from the file.")]
 Force = Annotated[
     bool, typer.Option("--force", help="Replace results that are already there; what is not written anew is removed.")
 ]
@@ -131,10 +131,12 @@ def audit(
     baseline: Baseline = None,
     encoding: Encoding = None,
     form: Annotated[
-        str, typer.Option("--format", help="Without --label: report, or ll144 (New York City's table besides).")
+        str, typer.Option("--format", help="Without --label: report, or ll144 (adds New York City's table).")
     ] = "report",
     xlsx: Annotated[bool, typer.Option("--xlsx", help="Also write one Excel workbook with all tables.")] = False,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Also print the report, with the Chromium installed.")] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Also print the report as PDF, with an installed Chromium or Chrome.")
+    ] = False,
     force: Force = False,
 ) -> None:
     """Evaluate every model of a file: which are Pareto-optimal, and what does fairness cost?"""
@@ -173,7 +175,8 @@ def stack(
     out: Out,
     tau: Annotated[float | None, typer.Option(help="Largest score bias of the stack.")] = None,
     min_fairness: Annotated[
-        float | None, typer.Option(help="Least fairness of the stack: half of the time delivered, or see --confidence.")
+        float | None,
+        typer.Option(help="Least fairness of the stack: delivered half of the time; for more see --confidence."),
     ] = None,
     scores: Scores = None,
     positive: Positive = None,
@@ -272,15 +275,15 @@ def search(
     baseline: Annotated[
         str | None, typer.Option(help="Column of the model in use: scores or decisions. Default: the best stack.")
     ] = None,
-    margin: Annotated[float, typer.Option(help="How much lower than the baseline's the accuracy may be.")] = 0.005,
+    margin: Annotated[float, typer.Option(help="How far the accuracy may be below the baseline's.")] = 0.005,
     min_fairness: Annotated[float | None, typer.Option(help="Least fairness of the model.")] = None,
     min_ratio: Annotated[
-        float | None, typer.Option(help="Least quotient of lowest and highest selection rate.")
+        float | None, typer.Option(help="Least ratio of the lowest to the highest selection rate.")
     ] = None,
     confidence: Annotated[float, typer.Option(help="Confidence of the verdict and of promises.")] = 0.95,
     time: Annotated[str, typer.Option(help="About how long to search: 90s, 10m, 1h.")] = "10m",
     steps: Annotated[
-        int, typer.Option(help="Most steps of training; the result depends on seed and steps alone.")
+        int, typer.Option(help="Largest number of training steps; the result depends on seed and steps alone.")
     ] = 13,
     fairness: Fairness = "demographic_parity",
     sensitive_mode: Mode = "separate",
@@ -306,9 +309,11 @@ def search(
             show_default=False,
         ),
     ] = None,
-    pdf: Annotated[bool, typer.Option("--pdf", help="Also print the dossier, with the Chromium installed.")] = False,
+    pdf: Annotated[
+        bool, typer.Option("--pdf", help="Also print the dossier as PDF, with an installed Chromium or Chrome.")
+    ] = False,
     achievable: Annotated[
-        bool, typer.Option("--achievable", help="Also say what any rule could reach with these features.")
+        bool, typer.Option("--achievable", help="Also estimate the best that any rule could reach with these features.")
     ] = False,
     jobs: Annotated[int, typer.Option(help="Threads of training.")] = 2,
     seed: Annotated[int, typer.Option(help="Seed of everything.")] = 0,
@@ -390,7 +395,7 @@ def verify(
     from fairfrontier.exceptions import InvalidInputError
 
     if not folder.is_dir():
-        raise InvalidInputError(f"DIR must be a folder that `search` wrote; {str(folder)!r} is none")
+        raise InvalidInputError(f"DIR must be a folder that `search` wrote; {str(folder)!r} is not one")
     problems, compared = run_verify(folder)
     terminal.print_verified(terminal.make_console(), problems, compared)
     if problems:
@@ -446,7 +451,7 @@ def reproduce(
     cache: Annotated[
         Path | None, typer.Option(help="Folder for predictions of base learners. Default: .cache in --out.")
     ] = None,
-    redo: Annotated[bool, typer.Option("--redo", help="Run again what has a record.")] = False,
+    redo: Annotated[bool, typer.Option("--redo", help="Run cells again that have a record.")] = False,
     track: Annotated[
         list[str] | None,
         typer.Option(help="in-x (the attribute is a feature) or blind (its columns are removed). Default: both."),

@@ -34,7 +34,7 @@ def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None
     """Return the summary of a file of predictions; without labels, of whom they select."""
     weight = options.check()
     if options.label is None and options.accuracy != "accuracy":
-        raise InvalidInputError("--accuracy must not be given without --label: there is nothing to be right about")
+        raise InvalidInputError("--accuracy needs --label: without labels no decision is right or wrong")
     if options.label is None and options.fairness != "demographic_parity":
         raise InvalidInputError(f"--fairness {options.fairness} needs --label; without it there is demographic_parity")
     with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
@@ -271,7 +271,7 @@ def _selection_words(operating: dict[str, Any]) -> list[Piece]:
     asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
     unmet = operating["promised"] is None and operating["estimated"] < operating["asked"] - _SHOWN
     more = (
-        "The request was not met: these rows cannot show so much, and this stack seems the fairest. " if unmet else ""
+        "The request was not met: these rows cannot show that much, and this stack seems the fairest. " if unmet else ""
     )
     return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(f". {more}")]
 

@@ -205,7 +205,7 @@ def print_search(console: Console, summary: dict[str, Any]) -> None:
     from fairfrontier.search._screening import DOUBTS, RARE  # not at load: an audit does without scikit-learn
 
     table = _table(
-        f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that nothing has seen"
+        f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that no model has seen"
     )
     table.add_column("candidate", overflow="fold")
     table.add_column("verdict")

@@ -39,7 +39,7 @@ def run_elicit(questions: int, out: Path | None, *, force: bool, seed: int) -> N
         else:
             questionnaire.answer(question, prefers_first=_ANSWERS[reply])
     if not questionnaire.answers:
-        console.print("No answer, no weight.")
+        console.print("Without answers there is no weight.")
         return
     found = questionnaire.fit()
     console.print(_weight_table(found))

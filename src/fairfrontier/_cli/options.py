@@ -161,7 +161,7 @@ def _read_weight(path: Path) -> Weight:
         raise InvalidInputError(f"--weight must be {_FORMS}; {str(path)!r}: {error.strerror or error}") from None
     except (ValueError, KeyError, TypeError, FairFrontierError) as error:
         raise InvalidInputError(
-            f"--weight must be {_FORMS}; {str(path)!r} is none: {type(error).__name__}: {error}"
+            f"--weight must be {_FORMS}; {str(path)!r} is not one: {type(error).__name__}: {error}"
         ) from None
 
 
@@ -284,7 +284,7 @@ def score_columns(
     if not numeric:
         reasons = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:4])
         raise InvalidInputError(
-            f"{table.path.name} must have numeric columns of scores besides the others"
+            f"{table.path.name} must have numeric columns of scores; no other column can be one"
             + (f": {reasons}: name the scores with --scores" if reasons else "")
         )
     return ScoreColumns(tuple(numeric), False, left_out)
@@ -336,7 +336,9 @@ def check_numbers(table: TableFile, name: str, *, option: str) -> None:
     if other is not None:
         raise InvalidInputError(f"{option} {name!r} must be numbers; got {other}")
     such = "" if example is None else f" such as {example[1][:40]!r} in row {example[0]}"
-    raise InvalidInputError(f"{option} {name!r} must be numbers; got text{such}: mend the file or name another column")
+    raise InvalidInputError(
+        f"{option} {name!r} must be numbers; got text{such}: correct the file or name another column"
+    )
 
 
 def _no_numbers(table: TableFile, name: str) -> str:
@@ -355,7 +357,7 @@ def _no_numbers(table: TableFile, name: str) -> str:
         row, word, _ = example
         raise InvalidInputError(
             f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are "
-            "they scores? Mend the file, or say with --scores which columns are scores"
+            "they scores? Correct the file, or say with --scores which columns are scores"
         )
     other = _other_decimals(table, name) if example is None else None
     if other is not None:
@@ -376,7 +378,7 @@ def _other_decimals(table: TableFile, name: str) -> str | None:
         return None
     return (
         f"numbers with a decimal {mine}, such as {example[:40]!r}, where other numbers of the file have a {others}: "
-        "write them alike"
+        "write all of them the same way"
     )
 
 

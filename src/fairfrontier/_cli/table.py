@@ -251,7 +251,7 @@ def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
         option = "--label" if name == options.label else "--sensitive"
         if options.missing == "drop" or (options.missing == "group" and name != options.label):
             continue
-        words = " (in CSV a word such as NA is none, too)" if kind == "CSV" else ""
+        words = " (in CSV a word such as NA counts as missing)" if kind == "CSV" else ""
         raise GroupError(
             f"{option} {name!r} must have no missing value; row {row + 1} has none{words}: pass --missing drop"
             + ("" if name == options.label else ", or --missing group to make them a group of their own")

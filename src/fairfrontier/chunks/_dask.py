@@ -199,7 +199,9 @@ def _layout(scores: Any, y: Any) -> tuple[list[float], tuple[str, ...]]:
     """Return the rows of each partition (NaN where they are unknown) and the models' names."""
     if isinstance(scores, Mapping):
         if not scores:
-            raise InvalidInputError("y_preds must hold at least one model; got none: give one column of scores a model")
+            raise InvalidInputError(
+                "y_preds must hold at least one model; got none: give one column of scores per model"
+            )
         first = next((v for v in scores.values() if is_dask(v)), None)
         sizes, _ = _layout(y if first is None else first, y)
         return sizes, tuple(str(name) for name in scores)

@@ -320,7 +320,7 @@ def _guessed(
     elif delimiter not in header and _delimiter(header) != ",":
         found = _delimiter(header)
         raise DataFileError(
-            f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass that delimiter, or none"
+            f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass {found!r} or none"
         )
     decimal_point = _decimal_point(lines[1:], delimiter)
     if decimal_point != ".":

@@ -367,7 +367,7 @@ def _response(name: str, model: Any, X: Any, classes: Any, response_method: str)
     if response_method == "predict_proba" and not hasattr(model, "predict_proba"):
         raise InvalidInputError(
             f"estimators must have predict_proba with response_method='predict_proba'; {name!r} is a "
-            f"{type(model).__name__}, which has not: use 'auto' or 'predict'"
+            f"{type(model).__name__}, which has none: use 'auto' or 'predict'"
         )
     if response_method == "predict" and classes is not None and classifies(model):
         return positive_decisions(model, X, classes=classes, name=name)

@@ -84,7 +84,7 @@ class Calls:
                 name = getattr(function, "__name__", repr(function))
                 raise InvalidInputError(
                     f"sample_weight must be None with the function {name}, which takes no sample_weight; got weights: "
-                    "give it that parameter"
+                    "add that parameter to the function"
                 )
             keywords["sample_weight"] = self.rows.weight
         return float(function(self.y, outcome, **keywords))

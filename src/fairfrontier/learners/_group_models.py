@@ -153,6 +153,6 @@ def _checked(learners: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
         if not hasattr(learner, "predict_proba"):
             raise InvalidInputError(
                 f"learners[{name!r}] must have predict_proba to give probabilities of groups; {type(learner).__name__} "
-                "has not: wrap it in CalibratedClassifierCV"
+                "has none: wrap it in CalibratedClassifierCV"
             )
     return pairs

@@ -345,7 +345,7 @@ def fit_models(estimators: Estimators, X: Any, y: Any, *, n_jobs: int | None = N
         if is_classifier(model) and not hasattr(model, "predict_proba"):
             raise InvalidInputError(
                 f"estimators[{name!r}] must have predict_proba to give scores; {type(model).__name__} has "
-                "not: wrap it in CalibratedClassifierCV"
+                "none: wrap it in CalibratedClassifierCV"
             )
     _check_classes([name for name, model in pairs if is_classifier(model)], y)
     # The largest first would be quicker, but in the given order the progress bar is easier to understand.

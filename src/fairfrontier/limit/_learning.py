@@ -196,7 +196,7 @@ def learning_frontier(
     validate.one_of(track, TRACKS, parameter="track")
     level = validate.number(min_fairness, parameter="min_fairness", low=0.0, high=1.0)
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    advice = ": two subsamples of a size tell how much chance there is in one"
+    advice = ": two subsamples of each size show how far one can be off"
     repeats = validate.whole_number(n_repeats, parameter="n_repeats", low=2, advice=advice)
     cv = validate.whole_number(cv, parameter="cv", low=2)
     validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)

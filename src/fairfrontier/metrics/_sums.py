@@ -318,8 +318,8 @@ def _spread(y: FloatArray, mean: float, weight: FloatArray | None) -> float:
     far = float(np.abs(y - mean).max())
     if not np.isfinite(spread) or (0.0 < far < _SMALLEST_DEVIATION):
         raise InvalidInputError(
-            f"y_true must have deviations that can be squared; got {far:g} at most: multiply y_true and y_preds by a "
-            "common number"
+            f"y_true must have deviations that can be squared; the largest from its mean is {far:g}: multiply y_true "
+            "and y_preds by a common number"
         )
     return spread
 

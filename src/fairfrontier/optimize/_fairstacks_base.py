@@ -351,7 +351,7 @@ class BaseFairStacks(BaseEstimator):
         self._fitted = replace(fitted, path=path, points=replace(fitted.points, library=self._library), within=None)
         self.path_, self.alpha_, self.scales_ = path, fitted.alpha, fitted.scale
         self.points_, self.cv_fauc_ = self._fitted.points, fitted.tried
-        self._operate(self._stack_path().initial(self.weight))
+        self._operate(self._stack_path().initial(self.weight, self.tau))
         if self.min_fairness is not None:
             chosen = self.select(self.min_fairness, confidence=self.confidence, randomize=self.randomize)
             self.__dict__.update(chosen.__dict__)
@@ -410,10 +410,11 @@ class BaseFairStacks(BaseEstimator):
 
         Notes
         -----
-        Exact with the squared loss. Other losses have no closed form: `tau` is solved anew with the rows of the fit,
-        exactly. A copy (`copy.deepcopy`, another process) or a loaded stack has no rows and says so; the `tau` of the
-        constructor is part of it. At a `target` between two points of the path the stack is their mixture, which has
-        the score bias asked for and is nearly optimal.
+        `tau` is exact with every loss, `target` with the squared one. Other losses have no closed form: Eq. 3 is solved
+        anew for each `tau` with the rows of the fit, which the stack keeps in memory. A copy (`copy.deepcopy`, another
+        process) or a loaded stack does not have them: it knows the `tau` of the constructor, and raises an error for
+        others that constrain it. At a `target` between two points of the path the stack is their mixture, which has the
+        score bias asked for and is nearly optimal.
         """
         check_is_fitted(self, "path_")
         return self._moved(self._stack_path().at(tau=tau, target=target))
@@ -437,7 +438,7 @@ class BaseFairStacks(BaseEstimator):
         min_fairness : float, optional
             Least fairness, in [0, 1].
         min_ratio : float, optional
-            Least quotient of the lowest and the highest rate of positive decisions, in [0, 1]; for demographic parity.
+            Least ratio of the lowest to the highest rate of positive decisions, in [0, 1]; for demographic parity.
         max_accuracy_loss : float, optional
             Largest loss of accuracy against the unconstrained stack. Alone, it asks for the fairest place within it.
         min_rate : float, optional
@@ -507,7 +508,7 @@ class BaseFairStacks(BaseEstimator):
 
     def _stack_path(self) -> StackPath:
         exact = getattr(self, "_within", None)  # absent in copies and in loaded stacks
-        return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, self.tau, exact)
+        return StackPath(self._fitted, self._loss_name, float(self.threshold), self._regression, exact)
 
     def _operate(self, point: OperatingPoint) -> None:
         """Go to an operating point."""

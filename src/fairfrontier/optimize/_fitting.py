@@ -117,8 +117,10 @@ class FittedPath:
         Cross-validated FAUC of each choice of family scales.
     sweep : Sweep
         What is known of the path between its ends.
+    tau : float or None
+        The tau that was asked for.
     at_tau : FairPath or None
-        The stack at the tau that was asked for, where there is no closed form.
+        The stack at that tau, where there is no closed form.
     within : callable or None
         From tau to the stack with all score biases in [−τ, τ], where there is no closed form: it needs the rows.
     residual : ResidualLoss or None
@@ -134,6 +136,7 @@ class FittedPath:
     cross_validated: bool
     tried: dict[str, float]
     sweep: Sweep
+    tau: float | None = None
     at_tau: FairPath | None = None
     residual: ResidualLoss | None = None
     within: Within | None = None
@@ -405,7 +408,7 @@ def fit_iterative(
     if data.threshold is None:
         sweep = replace(sweep, variance=np.append(np.var(scores, axis=0), 0.0))
     at_tau = None if tau is None else solver.within(tau)
-    found = FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, at_tau, residual)
+    found = FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, tau, at_tau, residual)
     return replace(found, within=solver.within)
 
 
@@ -534,8 +537,6 @@ class StackPath:
         Score above which the decision is 1.
     regression : bool
         There are no decisions.
-    tau : float or None
-        The tau that was asked for.
     exact : callable or None
         From tau to the stack that solves Eq. 3, where there is no closed form and the rows are at hand.
     """
@@ -544,7 +545,6 @@ class StackPath:
     loss: str
     threshold: float
     regression: bool
-    tau: float | None = None
     exact: Within | None = None
 
     @property
@@ -552,10 +552,10 @@ class StackPath:
         """The number above which the linear predictor means decision 1."""
         return LOSSES[self.loss].threshold(self.threshold)
 
-    def initial(self, weight: Any) -> OperatingPoint:
+    def initial(self, weight: Any, tau: float | None) -> OperatingPoint:
         """Return the point of `tau` or, without one, that which alone with the constant has the largest FAUC."""
-        if self.tau is not None:
-            return self.at_tau(float(self.tau))
+        if tau is not None:
+            return self.at_tau(float(tau))
         points, path = self.fitted.points, self.fitted.path
         share = as_weight(weight).normalized(points.fairness[:-1])
         best = int(np.argmax((points.accuracy[:-1] - points.accuracy[-1]) * share))
@@ -576,16 +576,18 @@ class StackPath:
 
     def at_tau(self, tau: float) -> OperatingPoint:
         """Return the point with all score biases in [−τ, τ]; see `FairStacksClassifier.at` for what is exact."""
-        solution = self.fitted.solution
+        solution, path = self.fitted.solution, self.fitted.path
         if solution is not None:
             return self.at_target(solution.target_for_tau(tau))
-        found = self.fitted.at_tau if tau == self.tau else None
+        found = self.fitted.at_tau if tau == self.fitted.tau else None
         if found is None and self.exact is not None:
             found = self.exact(tau)
+        if found is None and np.abs(path.target[0]).max() <= tau:  # the unconstrained stack begins the path
+            found = path
         if found is None:
             raise InvalidInputError(
                 f"at(tau={tau:g}) with loss={self.loss!r} needs the rows of the fit, which a copied or loaded stack "
-                "does not keep: ask the stack that was fitted, give tau to the constructor, or use at(target=...)"
+                f"does not have: fit with tau={tau:g}, or call at before the stack is copied or saved"
             )
         return OperatingPoint(found.weights[0], float(found.intercept[0]), found.target[0])
 

@@ -430,7 +430,7 @@ class ProgramSolver:
         self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
         self.name = loss if isinstance(loss, str) else loss.name
         self._clarabel = require("clarabel", extra="hinge", purpose=f"loss={self.name!r}")
-        self._program = _hinge_program(problem) if isinstance(loss, str) else _residual_program(problem, loss)
+        self._residual = None if isinstance(loss, str) else loss
 
     def unconstrained(self) -> FloatArray:
         """Return the coefficients without a bias constraint, shape (k + 1,)."""
@@ -463,7 +463,9 @@ class ProgramSolver:
         for the bias and of the loss, then the inequalities of the loss and, if there is a box, box·(w, constant) ≤
         largest.
         """
-        problem, program, k = self.problem, self._program, self.problem.n_coefficients
+        problem, k = self.problem, self.problem.n_coefficients
+        # Made anew for each solution: it is twice as large as the rows, and the solver is kept with a fitted stack.
+        program = _hinge_program(problem) if self._residual is None else _residual_program(problem, self._residual)
         quadratic = sparse.diags(np.concatenate([problem.ridge, program.quadratic]), format="csc")
         linear = np.concatenate([np.zeros(k), program.linear])
         empty, no_box = np.empty(0), np.empty((0, k))
@@ -498,7 +500,7 @@ def _hinge_program(problem: ConstrainedProblem) -> Program:
     """Return slacks ξ at the cost of the rows' weights, with 1 − (2y − 1)·η ≤ ξ and 0 ≤ ξ."""
     n, k = len(problem.y), problem.n_coefficients
     sign = 2.0 * problem.y - 1.0
-    of_beta = np.vstack([-sign[:, None] * problem.design, np.zeros((n, k))])
+    of_beta = sparse.vstack([sparse.csc_matrix(-sign[:, None] * problem.design), sparse.csc_matrix((n, k))])
     eye = sparse.identity(n)
     below = (of_beta, sparse.vstack([-eye, -eye]), np.concatenate([-np.ones(n), np.zeros(n)]))
     return Program(np.zeros(n), problem.row_weight, (np.empty((0, k)), None, np.empty(0)), below)
@@ -522,4 +524,6 @@ def _residual_program(problem: ConstrainedProblem, loss: ResidualLoss) -> Progra
         parts, above = [*parts, eye], [[*row, nothing] for row in above]
         costs, square = [loss.parameter * weight, loss.parameter * weight, np.zeros(n)], np.append(square, weight)
     equal = (problem.design, sparse.hstack(parts), problem.y)
-    return Program(square, np.concatenate(costs), equal, (np.zeros((2 * n, k)), sparse.bmat(above), np.zeros(2 * n)))
+    return Program(
+        square, np.concatenate(costs), equal, (sparse.csc_matrix((2 * n, k)), sparse.bmat(above), np.zeros(2 * n))
+    )

@@ -60,7 +60,7 @@ class Selection:
         The rate of positive decisions in each row set; of a regression the mean prediction, in standard deviations of
         the target.
     ratio : float
-        The smallest quotient of two of them; NaN for a regression.
+        The smallest ratio of two of them; NaN for a regression.
     changed : dict of str to int
         Rows of each row set whose decision is another than the unconstrained stack's, of the rows fitted to; empty
         where the rows were not at hand.
@@ -336,7 +336,7 @@ def _promised(
         constant = rule.choose(limits, randomize=False)
         if constant is None or np.isfinite(constant.place[0]).any():
             raise InfeasibleError(_nothing(rule, limits))
-        needless = "no test is needed: the constant model decides everybody alike"
+        needless = "no test is needed: the constant model decides alike for everybody"
         return constant, {"procedure": needless, "confidence": confidence.level, "promised": 1.0}
     if confidence.rows is None:
         size, n_rows = rule.size, 0
@@ -538,7 +538,7 @@ def _notes(
         best = rule.single().take(np.arange(len(rule.single()) - 1))
         fairness = rule.fairness(best)
         yield (
-            "the constant model decides everybody alike; the fairest stack of the path has a fairness of "
+            "the constant model decides alike for everybody; the fairest stack of the path has a fairness of "
             f"{fairness.max():.4f} and an accuracy of {best.accuracy[np.argmax(fairness)]:.4f}"
         )
         if limits.min_rate is not None and rule.highest_floor() < limits.min_rate:
@@ -552,6 +552,6 @@ def _notes(
             yield f"randomize=True draws one of two models within what was asked, {offered}"
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
-        yield f"so few rows cannot tell a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
+        yield f"so few rows cannot show a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
     if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"

@@ -45,7 +45,7 @@ class Limits:
     min_fairness : float or None
         Least fairness.
     min_ratio : float or None
-        Least quotient of the lowest and the highest rate.
+        Least ratio of the lowest to the highest rate.
     max_accuracy_loss : float or None
         Largest loss of accuracy against the unconstrained stack.
     min_rate : float or None

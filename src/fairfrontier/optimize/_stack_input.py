@@ -288,7 +288,7 @@ def fit_rows(stack: Any, X: Any, y: Any, sensitive_features: Any, sample_weight:
         )
     n_rows = number_of_rows(next(iter(X.values()), []) if validate.by_name(X) else X)
     if n_rows == 1:
-        raise InvalidInputError("X must have at least 2 rows; got n_samples=1: no two groups are in one row")
+        raise InvalidInputError("X must have at least 2 rows; got n_samples=1: one row is of one group")
     validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     if sensitive_features is None and (isinstance(stack.fairness, str) or stack.attribute_aware):
         raise InvalidInputError(
@@ -309,7 +309,7 @@ def probable_groups(sensitive_features: Any, loss: str, given: Any, weight: Floa
         return sensitive_features.for_stack(weight)
     if sensitive_features.independent_given == "group":
         raise InvalidInputError(
-            f"loss={given!r} takes no degrees below 0, which independent_given='group' has: use "
+            f"loss={given!r} takes no negative weights, which independent_given='group' makes: use "
             "loss='squared', or independent_given='probabilities'"
         )
     return sensitive_features

@@ -147,7 +147,7 @@ class AuditResult:
             "strata": "y_true, a fairness of all rows such as 'impact_ratio within job' and no sample_weight",
             "ll144": "y_true=None and no sample_weight",
         }
-        raise InvalidInputError(f"this table must have been asked for with {needs[key]}; it was not: audit again")
+        raise InvalidInputError(f"this table needs an audit with {needs[key]}: call audit again")
 
     def to_html(self) -> str:
         """Return the report, one page that needs no other file."""

@@ -89,7 +89,7 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     seen = (
         "each decided by a model that had not seen it,"
         if summary["settings"]["cross_fit"]
-        else "which nothing had seen,"
+        else "which no model had seen,"
     )
     found.append(
         f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
@@ -100,8 +100,8 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     if summary["settings"]["cross_fit"]:
         found.append(
             "Every candidate is two models: each learned from one half of the rows and was tested on the other. The "
-            "model that is handed over uses one of the two for each person, by a hash of the features, so that equal "
-            "people are decided equally and each of the two decides about half of them, as in the test."
+            "model that is handed over uses one of the two for each person, by a hash of the features, so that people "
+            "with equal features get the same decision and each of the two decides about half of them, as in the test."
         )
     return found
 

@@ -121,11 +121,11 @@ _COMPARED = {
     ),
     (True,): (
         "the share who get a yes among those who deserved one",
-        "If 80 % of the deserving of one group and 74 % of another get it, fairness is 0.94.",
+        "If 80 % of these people in one group and 74 % in another get it, fairness is 0.94.",
     ),
     (False,): (
-        "the share who get a yes among those who should not have",
-        "If that happens to 10 % of one group and to 16 % of another, fairness is 0.94.",
+        "the share who get a yes among those who should not get one",
+        "If 10 % of these people in one group and 16 % in another get it, fairness is 0.94.",
     ),
     (True, False): (
         "the share who get a yes, among those who deserved one and among those who did not",
@@ -229,11 +229,11 @@ def _group(attribute: str, group: str) -> list[Piece]:
     return [name(attribute), text("="), name(group)]
 
 
-_VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot be told", "nobody selected": "select nobody"}
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", "nobody selected": "select nobody"}
 
 
 def overview(summary: dict[str, Any]) -> list[Piece]:
-    """Say how many of the submitted models are below four fifths, above, or cannot be told, for each attribute."""
+    """Say how many of the submitted models are below four fifths, above, or uncertain, for each attribute."""
     if summary["regression"]:
         return []
     count = summary["n_models"]
@@ -264,7 +264,7 @@ def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
 def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
     low, high = rule["low"], rule["high"]
     if rule["ratio"] is None:
-        return [text("nobody, so that the four-fifths rule says nothing about "), name(rule["attribute"]), text(".")]
+        return [text("nobody: the four-fifths rule says nothing about "), name(rule["attribute"]), text(".")]
     if low["rate"] == high["rate"]:
         same = [text("the same share of every group of "), name(rule["attribute"]), text(", ")]
         return [*same, figure(percent(low["rate"])), text(".")]

@@ -37,9 +37,9 @@ class FairSearch(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     fairness : str, default="demographic_parity"
-        The measure, of differences or of quotients of rates; see `tradeoff_points`.
+        The measure, of differences or of ratios of rates; see `tradeoff_points`.
     min_fairness, min_ratio : float, optional
-        What the model must reach: fairness, or the quotient of the lowest and the highest rate. Neither: the fairest
+        What the model must reach: fairness, or the ratio of the lowest to the highest rate. Neither: the fairest
         candidate that is likely to be shown an alternative.
     margin : float, default=0.005
         How much lower than the baseline's the accuracy may be.
@@ -243,7 +243,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self.checkpoints_, self.sufficiency_ = trained.checkpoints, sufficiency(trained.checkpoints)
         self.stopped_ = trained.stopped
         self.steps_ = tuple((step.name, run.store.seconds(step)) for run in runs for step in run.trained.done)
-        say("testing on rows that nothing has seen", 1.0)
+        say("testing on rows that no model has seen", 1.0)
         asked = SearchRequirement(self.min_fairness, self.min_ratio, float(self.confidence))
         found = conclude_runs(runs, asked, stacking, margin=float(self.margin))
         self._keep(found)
@@ -300,7 +300,7 @@ class FairSearch(ClassifierMixin, BaseEstimator):
 def checked_settings(params: dict[str, Any], n_rows: int) -> dict[str, Any]:
     """Return what the plan says about a search."""
     if named_measure(params["fairness"]).comparison not in ("difference", "ratio"):
-        raise InvalidInputError(f"fairness must compare rates by differences or quotients; got {params['fairness']!r}")
+        raise InvalidInputError(f"fairness must compare rates by differences or ratios; got {params['fairness']!r}")
     validate.one_of(params["sensitive_mode"], ("separate", "intersectional"), parameter="sensitive_mode")
     validate.number(params["margin"], parameter="margin", low=0.0, high=1.0)
     validate.number(params["confidence"], parameter="confidence", low=0.5, high=1.0, strict=True)

@@ -71,7 +71,7 @@ def screen(
     for option, names in (("drop", drop), ("keep", keep)):
         unknown = [name for name in names if name not in columns]
         if unknown:
-            raise InvalidInputError(f"{option} must name columns of X; got {unknown[0]!r}, which is none")
+            raise InvalidInputError(f"{option} must name columns of X; got {unknown[0]!r}, which is not one")
     sensitive = {attribute.name for attribute in attributes}
     kept = next((name for name in keep if name in sensitive and not use_sensitive), None)
     if kept is not None:
@@ -130,11 +130,11 @@ def _leak_words(leaks: dict[str, float]) -> str:
     if len(leaks) == 1:
         (name, auc), *_ = leaks.items()
         return (
-            f"column {name!r} gives the label away (alone it predicts the label with AUC {auc:.3f}): is it known "
+            f"column {name!r} reveals the label (alone it predicts the label with AUC {auc:.3f}): is it known "
             f"before the outcome is? If not, leave it out (drop, {drop}); if so, say so (keep, {keep})"
         )
     return (
-        f"columns give the label away, each of them alone: {named}. Are they known before the outcome is? Leave out "
+        f"columns reveal the label, each of them alone: {named}. Are they known before the outcome is? Leave out "
         f"those that are not (drop, {drop}); say so of those that are (keep, {keep})"
     )
 

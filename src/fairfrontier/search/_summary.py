@@ -177,7 +177,7 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """Return an object of JSON; of a name that stands there twice people see the first and programs the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a name stands in it twice")
+        raise ValueError("a name occurs in it twice")
     return found
 
 
@@ -193,10 +193,12 @@ def _plan_problems(plan: dict[str, Any], summary: dict[str, Any], evidence: Evid
     settings, rows = _part(plan, "settings"), _part(plan, "rows")
     for name in _EVALUATED:
         if evidence.settings.get(name) != settings.get(name):
-            problems.append(f"evidence.npz: {name} is {evidence.settings.get(name)!r}, the plan says otherwise")
+            problems.append(
+                f"evidence.npz: {name} is {evidence.settings.get(name)!r}, in the plan {settings.get(name)!r}"
+            )
     for part in ("calibrate", "report"):
         if len(evidence.y[part]) != rows.get(part):
-            problems.append(f"evidence.npz: {len(evidence.y[part]):,} rows to {part}, the plan says otherwise")
+            problems.append(f"evidence.npz: {len(evidence.y[part]):,} rows to {part}, in the plan {rows.get(part)!r}")
     columns = summary.get("columns")
     listed = [_part({"": one}, "").get("name") for one in columns] if isinstance(columns, list) else None
     if listed != plan.get("columns"):

@@ -119,7 +119,7 @@ def as_kind(
     found = wrong[0] if wrong else int(np.argmax(known))
     raise InvalidInputError(
         f"column {name!r} must hold {kind}s, as when the model was fitted; got {str(values[found])[:40]!r} in row "
-        f"{first_row + found}: mend the column"
+        f"{first_row + found}: correct the column"
     )
 
 
