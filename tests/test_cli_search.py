@@ -412,8 +412,10 @@ def test_both_requirements_are_named(file, tmp_path, capsys):
     assert main(arguments(file, tmp_path / "out", "--min-fairness", "0.99", "--min-ratio", "0.5", ONE_MODEL)) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert (
-        "should have fairness of at least 0.99 and a ratio of rates of at least 0.5; what is required cannot" in shown
-    )
+        "the likeliest to be shown to have fairness of at least 0.99 and a ratio of rates of at least 0.5 and to be an "
+        "alternative; where none is likely to be both, the most accurate of those that will more likely than not be "
+        "shown to have it. What is required cannot be promised"
+    ) in shown
 
 
 def test_a_leak_is_asked_about(file, tmp_path, capsys):
@@ -445,6 +447,39 @@ def test_a_baseline_in_words_of_its_own(file, tmp_path, capsys):
     right = (frame["score_now"] == "approve") == (frame["repaid"] == "yes")
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["baseline"]["accuracy"] == pytest.approx(right.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        (
+            "score_now",
+            ["rot", "grün"],
+            "--baseline 'score_now' must be scores in [0, 1], or decisions in the words of the",
+        ),
+        (
+            "repaid",
+            ["yes", "no", "late"],
+            "must have two values; got 3 ('late', 'no', 'yes'): make a column of two values",
+        ),
+        ("score_now", [0.1, 0.2], "baseline must decide both ways, else no model can be less disparate; got 1,600 neg"),
+    ],
+)
+def test_columns_that_cannot_serve_are_named(tmp_path, capsys, column, values, message):
+    frame = people()
+    frame[column] = np.resize(np.array(values, dtype=object), len(frame))
+    frame.to_csv(tmp_path / "other.csv", index=False)
+    assert main(arguments(tmp_path / "other.csv", tmp_path / "out")) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_baseline_about_the_other_label_is_doubted(file, tmp_path, capsys):
+    frame = people()
+    frame.assign(score_now=1.0 - frame["score_now"]).to_csv(tmp_path / "other.csv", index=False)
+    assert main(arguments(tmp_path / "other.csv", tmp_path / "out", ONE_MODEL)) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "so that the opposite of its decisions would be more accurate: is it about the positive label?" in shown
+    assert "is it about the positive label?" in (tmp_path / "out" / "dossier.html").read_text()
 
 
 def test_a_small_group_is_left_out_if_asked(file, tmp_path, capsys):

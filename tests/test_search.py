@@ -20,7 +20,7 @@ import fairfrontier as ff
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._model import balanced_salt, of_partner
 from fairfrontier.search._plan import PARTS, SHARES, baseline_decisions, digest, split_rows
-from fairfrontier.search._screening import screen
+from fairfrontier.search._screening import screen, spread
 from fairfrontier.search._steps import schedule
 from fairfrontier.search._table import MOST_LEVELS, TableEncoding, read_columns
 
@@ -116,6 +116,8 @@ class TestColumns:
             (["1.373,70", "248,24", "12"], [1373.7, 248.24, 12.0]),
             (["1.373,70 €", "0,5 €"], [1373.7, 0.5]),
             (["12 %", "3.5%"], [12.0, 3.5]),
+            (["(1,234.50)", "12", "(5)"], [-1234.5, 12.0, -5.0]),
+            (["($1,234)", "$5"], [-1234.0, 5.0]),
         ],
     )
     def test_amounts_with_units_and_decimal_commas_are_numbers(self, texts, numbers):
@@ -128,7 +130,8 @@ class TestColumns:
             assert encoding.transform(read_columns({"amount": [text]}, categories=encoding.categories))[0, 0] == number
 
     @pytest.mark.parametrize(
-        "texts", [["$5", "€5"], ["1.5", "2,5"], ["USD12X", "USD3"], ["DEU123", "DEU124"], ["$01", "$2"]]
+        "texts",
+        [["$5", "€5"], ["1.5", "2,5"], ["USD12X", "USD3"], ["DEU123", "DEU124"], ["$01", "$2"], ["(-5)", "5.5"]],
     )
     def test_text_with_several_meanings_stays_text(self, texts):
         assert read_columns({"code": np.array(texts, dtype=object)})["code"].tolist() == texts
@@ -145,6 +148,23 @@ class TestColumns:
         assert [columns[name].dtype.kind for name in columns] == ["M", "M", "O", "O"]
         assert columns["german"].astype(str).tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00", "NaT"]
         assert columns["slashes"].astype(str)[:2].tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00"]
+
+    def test_months_are_dates(self):
+        texts = {
+            "short": ["Dec-2015", "Apr-1999"],
+            "iso": ["2015-12", "1999-04"],
+            "day": ["1 December 2015", "1-apr-1999"],
+            "english": ["December 1, 2015", "Apr. 1, 1999"],
+        }
+        for values in read_columns({name: np.array(one, dtype=object) for name, one in texts.items()}).values():
+            assert values.astype("datetime64[D]").astype(str).tolist() == ["2015-12-01", "1999-04-01"]
+        codes = np.array(["1234-05", "1234-06"], dtype=object), np.array(["Mayor 1999", "Apr-15"], dtype=object)
+        assert all(read_columns({"code": one})["code"].dtype.kind == "O" for one in codes)
+
+    def test_numbers_that_no_learner_can_square(self):
+        columns = read_columns({"big": np.array([1e300, -1e308, 3.0, 1e-300])})
+        found = TableEncoding().fit(columns).transform(columns)
+        np.testing.assert_array_equal(found[:, 0], [1e30, -1e30, 3.0, 1e-300])
 
     def test_dates_that_stay_text_are_named(self, frame):
         rng = np.random.default_rng(5)
@@ -168,6 +188,16 @@ class TestColumns:
         columns = {"price": prices, "skill": frame["height"][:400].to_numpy()}
         reports = screen(columns, rng.random(400) < 0.5, attributes, np.arange(400), keep=())
         assert "is a number, write it like 1234.5" in reports[0].reason
+
+    @pytest.mark.parametrize("written", ["Rs {:,}", "{}k", "US$ {:,}.00"])
+    def test_amounts_in_other_units_are_asked_about(self, frame, written):
+        rng = np.random.default_rng(5)
+        amounts = np.array([written.format(one) for one in rng.integers(1000, 1100, 400)], dtype=object)
+        attributes = ff._validation.attributes({"sex": frame["sex"][:400].to_numpy()}, 400)
+        report, _ = screen(
+            {"amount": amounts, "skill": rng.random(400)}, rng.random(400) < 0.5, attributes, np.arange(400)
+        )
+        assert "is a number, write it like 1234.5" in report.reason
 
     def test_encoding_by_hand(self):
         table = read_columns(
@@ -271,12 +301,44 @@ class TestScreening:
         columns = read_columns(
             {"feedback": written, "paid": paid, "flag": y & (rng.random(len(y)) < 0.3), "town": town}
         )
+        late = ~y & (rng.random(len(y)) < 0.3)
+        columns["recovered"] = np.where(late, rng.gamma(2.0, size=len(y)), np.nan)
+        columns["fee"] = np.where(late, rng.gamma(2.0, size=len(y)), 0.0)
+        columns["gain"] = np.where(rng.random(len(y)) < 0.3, rng.gamma(2.0, size=len(y)), 0.0)
         reports = {report.name: report for report in screen(columns, y, attributes, np.arange(len(y)))}
         assert all(report.used for report in reports.values())
+        assert "(such as all with a value)" in reports["recovered"].reason
+        assert "(such as all with another value than 0.0)" in reports["fee"].reason
+        assert not reports["gain"].reason
         assert re.match(r"settles the label in \d\d % of the rows \(such as all with '", reports["feedback"].reason)
         assert "% of the rows (such as all with no value): is it known before the outcome?" in reports["paid"].reason
         assert "(such as all with '1.0')" in reports["flag"].reason
         assert not reports["town"].reason
+
+    @pytest.mark.parametrize("order", ["by label", "by group", "in pairs"])
+    def test_the_order_of_the_rows_hides_nothing(self, order):
+        rng, n = np.random.default_rng(0), 30_000
+        y, man = rng.random(n) < 0.1, np.arange(n) % 2 == 0
+        rows = {"by label": np.argsort(y, kind="stable"), "by group": np.argsort(man, kind="stable")}
+        rows["in pairs"] = np.arange(n)
+        at = rows[order]
+        columns = {"near": y + 1.0 * rng.normal(size=n), "height": man + rng.normal(size=n)}
+        attributes = ff._validation.attributes({"sex": man[at]}, n)
+        near, height = screen({name: one[at] for name, one in columns.items()}, y[at], attributes, np.arange(n))
+        assert [near.label_auc, height.group_auc] == pytest.approx([0.76, 0.76], abs=0.02)
+        with pytest.raises(InvalidInputError, match="column 'leak' reveals the label"):
+            screen({"leak": y[at] * 1.0}, y[at], attributes, np.arange(n))
+
+    def test_rare_groups_are_looked_at_wherever_they_are(self):
+        strata = np.repeat([0, 1, 2], [100_000, 60, 20])
+        found = spread(strata, 1000)
+        assert len(set(found.tolist())) == 1000
+        assert (np.bincount(strata[found])[1:] >= [50, 20]).all()
+        assert len(set(spread(strata[-100:], 1000).tolist())) == 100
+
+    def test_a_table_sorted_by_group_is_searched(self, frame, monkeypatch):
+        monkeypatch.setattr("fairfrontier.search._fair_search.PROXY_ROWS", 300)  # as with many more rows
+        assert 0.8 < fitted(frame.sort_values("sex")).proxies_["sex"] < 1.0
 
     def test_all_columns_that_are_the_label_are_named_at_once(self, frame):
         y = frame["repaid"] == "yes"
@@ -514,6 +576,12 @@ class TestScikitLearn:
     def test_bad_options(self, frame, options, message):
         with pytest.raises(InvalidInputError, match=message):
             fitted(frame, **options)
+
+    @pytest.mark.parametrize(("score", "word"), [(0.2, "negative"), (1, "positive")])
+    def test_a_baseline_that_decides_alike_for_everyone(self, frame, score, word):
+        wanted = rf"baseline must decide both ways.*got 1,600 {word} decisions.*--threshold, now 0.5"
+        with pytest.raises(InvalidInputError, match=wanted):
+            fitted(frame.assign(score_now=score))
 
     def test_bad_input(self, frame):
         with pytest.raises(InvalidInputError, match="sensitive_features must be given"):

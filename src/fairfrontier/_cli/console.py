@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.output import printable
-from fairfrontier.report._dossier import reasons, verdict_sentence
+from fairfrontier.report._dossier import doubts, reasons, verdict_sentence
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, fairness_words, level, unit_words
 
@@ -232,13 +232,17 @@ def print_search(console: Console, summary: dict[str, Any]) -> None:
     doubtful = [one for one in summary["columns"] if one["used"] and one["reason"].startswith(DOUBTS)]
     if doubtful:
         listed = "; ".join(f"{printable(one['name'])}: {printable(one['reason'], 200)}" for one in doubtful[:_ROWS])
-        console.print(Text(f"Features to look at: {listed}."))
+        console.print(Text(f"Features to look at: {listed}"))
     many = [one for one in summary["columns"] if one["used"] and one["reason"].endswith(RARE)]
     if many:
         listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in many[:_ROWS])
         console.print(Text(f"Features with many categories: {listed}.", style="dim"))
     console.print(Text(_given_away(summary["proxies"]), style="dim"))
-    for note in (*summary["notes"], f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."):
+    for note in (
+        *summary["notes"],
+        *doubts(summary),
+        f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds.",
+    ):
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 
 

@@ -141,7 +141,7 @@ def read_search(
                 f"has none ({int((~known).sum()):,} such rows): pass --missing drop"
             )
         notes.append(f"{int((~known).sum()):,} of {len(known):,} rows were left out because they lack a value.")
-    labels, guess = positive_label(written, label, positive)
+    labels, guess = positive_label(written, label, positive, of_more="make a column of two values of it")
     notes += [guess] if guess else []
     large = _of_large_groups({name: values[known] for name, values in groups.items()}, min_group, notes)
     known[known] = large
@@ -182,7 +182,10 @@ def _in_words(score: NDArray[Any], labels: tuple[str, str], name: str, notes: li
         return score
     order = labels if set(written) <= set(labels) else in_known_order(*written) if len(written) == 2 else None
     if order is None:
-        return score
+        raise InvalidInputError(
+            f"--baseline {name!r} must be scores in [0, 1], or decisions in the words of the label ({labels[0]!r}, "
+            f"{labels[1]!r}); got {shown(list(written), 4)}: write the decisions in these words"
+        )
     if order != labels:
         notes.append(f"Decision 1 is {order[1]!r} and decision 0 {order[0]!r} in {name!r}.")
     return np.array([text == order[1] for text in written], dtype=bool)[codes]

@@ -338,11 +338,20 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
     return notes
 
 
-def positive_label(written: Mapping[str, str], name: str, positive: str | None) -> tuple[tuple[str, str], str]:
-    """Return the negative and the positive label, and how the positive one was found if nobody named it."""
+def positive_label(
+    written: Mapping[str, str],
+    name: str,
+    positive: str | None,
+    *,
+    of_more: str = "for a numeric target pass --accuracy r2",
+) -> tuple[tuple[str, str], str]:
+    """Return the negative and the positive label, and how the positive one was found if nobody named it.
+
+    `of_more` is the advice where there are more than two values.
+    """
     values = sorted(written.values())
     if len(values) != 2:
-        advice = "for a numeric target pass --accuracy r2" if len(values) > 2 else "both must occur"
+        advice = of_more if len(values) > 2 else "both must occur"
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )

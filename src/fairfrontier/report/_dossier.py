@@ -33,7 +33,7 @@ def chosen_of(summary: dict[str, Any]) -> dict[str, Any]:
 
 def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
     """Say whether an alternative was found."""
-    chosen, sure = chosen_of(summary), percent(summary["settings"]["confidence"])
+    chosen, sure = chosen_of(summary), f"{100 * summary['settings']['confidence']:g} %"
     margin = f"{summary['settings']['margin']:g}"
     if summary["verdict"] == "alternative":
         return [
@@ -59,7 +59,7 @@ def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
         ]
     needed = chosen["rows_needed"]
     more = (
-        f"It would take about {needed:,} rows in all to tell."
+        f"It would take about {float(f'{needed:.1e}'):,.0f} rows in all to tell."
         if needed
         else "As the figures stand, no number of rows would show it."
     )
@@ -77,9 +77,13 @@ def reasons(summary: dict[str, Any]) -> list[str]:
     found = []
     asked = required_words(requirement)
     if asked:
-        sure = f"it is promised with confidence {requirement['confidence']:g}"
-        known = (requirement["problem"] or sure).rstrip(".")
-        found.append(f"The choice is the most accurate stack that should have {asked}; {known}.")
+        sure = f"What is required is promised with confidence {requirement['confidence']:g}"
+        known = _sentence((requirement["problem"] or sure).rstrip("."))
+        found.append(
+            f"The choice is, by the {rows['calibrate']:,} calibration rows, the likeliest to be shown to have {asked} "
+            "and to be an alternative; where none is likely to be both, the most accurate of those that will more "
+            f"likely than not be shown to have it. {known}."
+        )
     else:
         found.append(
             "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
@@ -131,6 +135,7 @@ def limits(summary: dict[str, Any]) -> list[str]:
             "independent, which is an approximation."
         )
     if summary["baseline_name"] == "baseline":
+        found += doubts(summary)
         found.append(
             "If the baseline was fitted to rows of this table, its accuracy here is too high, and the comparison is "
             "harder for the candidates than it should be."
@@ -138,6 +143,15 @@ def limits(summary: dict[str, Any]) -> list[str]:
     else:
         found.append(f"No model in use was given: the baseline is {summary['baseline_name']}, the most accurate stack.")
     return found
+
+
+def doubts(summary: dict[str, Any]) -> list[str]:
+    """Say what looks wrong with the model in use."""
+    right = summary["baseline"]["accuracy"]
+    if right >= 0.5:
+        return []
+    opposite = "so that the opposite of its decisions would be more accurate: is it about the positive label?"
+    return [f"The baseline is right in {percent(right)} of the rows, {opposite}"]
 
 
 def _chart(summary: dict[str, Any]) -> dict[str, Any]:

@@ -22,8 +22,8 @@ from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.search._candidates import Conclusion, SearchRequirement, conclude_runs, model_of, stability
 from fairfrontier.search._evidence import Candidate
-from fairfrontier.search._plan import CROSS_FIT_BELOW, prepare, write_plan
-from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen
+from fairfrontier.search._plan import CROSS_FIT_BELOW, prepare, strata_of, write_plan
+from fairfrontier.search._screening import PROXY_ROWS, joint_auc, screen, spread
 from fairfrontier.search._table import seen_in
 from fairfrontier.search._training import LEAST_STEPS, Progress, sufficiency, train_runs
 
@@ -249,9 +249,11 @@ class FairSearch(ClassifierMixin, BaseEstimator):
         self._keep(found)
         level = found.combinations.expected[found.combinations.names.index(self.chosen_.name), 0]
         self.stability_ = stability(trained, float(level), stacking)
-        rows = training.matrix[:PROXY_ROWS]
+        rows = spread(strata_of(problem.y, problem.attributes)[problem.rows("train")], PROXY_ROWS)
         self.proxies_ = {
-            name: joint_auc(rows, validate.attributes({name: values[: len(rows)]}, len(rows))[0], random_state=seed)
+            name: joint_auc(
+                training.matrix[rows], validate.attributes({name: values[rows]}, len(rows))[0], random_state=seed
+            )
             for name, values in training.sensitive.items()
         }
         self.model_ = model_of(runs, found, self.chosen_.name)

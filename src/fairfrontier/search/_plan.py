@@ -104,6 +104,14 @@ def hash_rows(columns: Columns, others: Mapping[str, NDArray[Any]]) -> str:
     return total.hexdigest()
 
 
+def strata_of(y: NDArray[np.bool_], attributes: Sequence[Attribute]) -> IntArray:
+    """Return the combination of label and groups of each row, as codes (n,) from 0."""
+    stratum = y.astype(np.intp)
+    for attribute in attributes:
+        stratum = np.unique(stratum * len(attribute.values) + attribute.codes, return_inverse=True)[1]
+    return stratum
+
+
 def split_rows(
     y: NDArray[np.bool_], attributes: Sequence[Attribute], seed: int, *, cross_fit: bool = False
 ) -> IntArray:
@@ -130,9 +138,7 @@ def split_rows(
                 f"{attribute.values[int(rows.argmin())]!r}: merge small groups, or leave their rows out (--min-group "
                 f"{needed})"
             )
-    stratum = y.astype(np.intp)
-    for attribute in attributes:
-        stratum = np.unique(stratum * len(attribute.values) + attribute.codes, return_inverse=True)[1]
+    stratum = strata_of(y, attributes)
     # Not the numbers that a simulated table begins with, if it was made with the same seed.
     rng = np.random.default_rng([_OWN_STREAM, seed])
     draw = rng.random(len(y))
@@ -204,6 +210,12 @@ def prepare(
     decided = None if baseline is None else baseline_decisions(baseline, classes, threshold)
     if decided is not None:
         validate.same_length(n_rows, "X", baseline=len(decided))
+        if decided.all() or not decided.any():
+            raise InvalidInputError(
+                f"baseline must decide both ways, else no model can be less disparate; got {n_rows:,} "
+                f"{'positive' if decided.any() else 'negative'} decisions: if it is scores, set the threshold "
+                f"(--threshold, now {threshold:g}) at which the model in use decides"
+            )
     splits = split_rows(label, attributes, int(settings["seed"]), cross_fit=settings["cross_fit"])
     others = {"y": label, **sensitive} | ({} if decided is None else {"baseline": decided})
     plan = Plan(

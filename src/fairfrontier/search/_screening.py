@@ -13,6 +13,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from fairfrontier._validation import Attribute, FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.search._plan import strata_of
 from fairfrontier.search._table import CATEGORY, DATE, Columns, day_numbers, kind_of, missing_in
 
 # A column that alone predicts the label so well is the label in other words; one above the second is worth a question.
@@ -22,9 +23,16 @@ COPY_AUC = 0.995
 # Rows that are looked at to judge a column, and all features together.
 _ROWS, PROXY_ROWS = 10_000, 20_000
 _BINS = 64
+# Rows of each combination of label and groups that are looked at in any case.
+_OF_EACH = 50
 # Text that looks like a number, perhaps with a unit; where most values do, a word is said about it.
-_NUMBER_LIKE, _MOSTLY = re.compile(r"[-+€$£]?\s*\d[\d.,'\s]*[€$£%]?"), 0.8
-_DATE_LIKE = re.compile(r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?")
+_NUMBER_LIKE = re.compile(
+    r"[-+(]?([A-Za-z]{1,3}([.\s]|(?=\$)))?\s*[$€£¥₹]?\s*\d[\d.,'\s]*([$€£¥₹%]|k|m|mn|bn)?\)?", re.IGNORECASE
+)
+_DATE_LIKE = re.compile(
+    r"\d{1,4}[-/. ](\d{1,2}|[A-Za-z]{3,9})[-/. ]\d{2,4}([ T]\d{1,2}:.*)?|[A-Za-z]{3,9}[-/. ]'?\d{2}|\d{1,2}/\d{4}"
+)
+_MOSTLY = 0.8
 # The reason of a column that the user named.
 AS_ASKED = "left out as asked"
 # How reasons begin that ask about a column which is a feature.
@@ -35,6 +43,8 @@ RARE = "the rare ones are taken together"
 # Values whose rows all have the same label, and would by chance only so seldom, in so many of the rows: what was
 # written down after the outcome often looks like that, and may be far from predicting every label.
 _BY_CHANCE, _PURE_ROWS, _FEW_VALUES = 1e-6, 0.05, 20
+# The share of the rows in which a number is the usual one, such as an amount of 0.
+_USUAL = 0.2
 _IDENTIFIER = re.compile(r"(^|[_\W])(id|ids|uid|uuid|guid|key|index|row|unnamed|nr|number)($|[_\W\d])|_id$", re.I)
 
 
@@ -79,7 +89,7 @@ def screen(
             f"keep must not name a sensitive attribute; got {kept!r}: its column is no feature unless "
             "use_sensitive=True (--use-sensitive) says so"
         )
-    some = train[:_ROWS]
+    some = train[spread(strata_of(y, attributes)[train], _ROWS)]
     halves = np.arange(len(some)) % 2 == 0
     groups = [attribute.codes[some] == code for attribute in attributes for code in range(len(attribute.values))]
     reports, leaks = [], {}
@@ -123,6 +133,15 @@ def screen(
     return tuple(reports)
 
 
+def spread(strata: IntArray, most: int) -> IntArray:
+    """Return the places of at most `most` rows, in random order: some of each stratum, wherever it stands."""
+    draw = np.random.default_rng(0).permutation(len(strata))
+    order = np.lexsort((draw, strata))
+    rank = np.empty(len(strata), dtype=np.intp)
+    rank[order] = np.arange(len(strata)) - np.searchsorted(strata[order], strata[order])
+    return np.lexsort((draw, rank >= _OF_EACH))[:most]
+
+
 def _leak_words(leaks: dict[str, float]) -> str:
     """Return what is wrong with columns that are the label in other words, and what to do about all of them."""
     named = ", ".join(f"{name!r} (AUC {auc:.3f})" for name, auc in leaks.items())
@@ -141,22 +160,35 @@ def _leak_words(leaks: dict[str, float]) -> str:
 
 def _pure_words(values: NDArray[Any], codes: IntArray, y: NDArray[np.bool_]) -> str:
     """Return a question about a column some of whose values, or whose blanks, always go with the same label."""
+    words: dict[int, str] = {}
+    if kind_of(values) != CATEGORY and _n_distinct(values) > _FEW_VALUES:
+        codes, words = _written_down(values)
     rows, hits = np.bincount(codes), np.bincount(codes[y], minlength=int(codes.max()) + 1)
     share = np.clip(y.mean(), 1e-9, 1.0 - 1e-9)
     sure = np.log(_BY_CHANCE)
     pure = ((hits == rows) & (rows * np.log(share) < sure)) | ((hits == 0) & (rows * np.log(1.0 - share) < sure))
-    missing = missing_in(values)
-    if kind_of(values) != CATEGORY and _n_distinct(values) > _FEW_VALUES:  # of many numbers only their blanks
-        pure &= np.bincount(codes[missing], minlength=len(rows)) > 0
     settled = float(rows[pure].sum() / len(codes))
     if settled < _PURE_ROWS:
         return ""
-    example = int(np.flatnonzero(codes == np.argmax(np.where(pure, rows, 0)))[0])
-    value = "no value" if missing[example] else repr(str(values[example])[:20])
+    code = int(np.argmax(np.where(pure, rows, 0)))
+    example = int(np.flatnonzero(codes == code)[0])
+    value = "no value" if missing_in(values)[example] else words.get(code, repr(str(values[example])[:20]))
     return (
         f"settles the label in {100 * settled:.0f} % of the rows (such as all with {value}): is it known before the "
         "outcome?"
     )
+
+
+def _written_down(values: NDArray[Any]) -> tuple[IntArray, dict[int, str]]:
+    """Return codes of a column of many numbers or dates, and words for them: nothing, the usual value, another one.
+
+    What is written down after the outcome is often there, or not zero, in the rows of one label alone.
+    """
+    missing = missing_in(values)
+    found, counts = np.unique(values[~missing], return_counts=True)
+    usual = found[np.argmax(counts)] if counts.max() >= _USUAL * len(values) else None
+    codes = np.where(missing, 0, np.where(values == usual, 1, 2)) if usual is not None else np.where(missing, 0, 2)
+    return codes.astype(np.intp), {1: str(usual), 2: "a value" if usual is None else f"another value than {usual}"}
 
 
 def _unread(values: NDArray[Any], some: IntArray) -> str:
@@ -174,8 +206,6 @@ def _unread(values: NDArray[Any], some: IntArray) -> str:
 
 def joint_auc(matrix: FloatArray, attribute: Attribute, *, random_state: int) -> float:
     """Return how well all features together predict an attribute on other rows: the mean AUC of its groups."""
-    if np.bincount(attribute.codes, minlength=len(attribute.values)).min() < 3:
-        return float("nan")
     model: Any = HistGradientBoostingClassifier(
         max_iter=40, learning_rate=0.2, max_leaf_nodes=15, early_stopping=False, random_state=random_state
     )

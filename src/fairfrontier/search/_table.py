@@ -31,11 +31,16 @@ _UNIT = re.compile(
     rf"(?P<sign>[-+]?)(?P<before>[$€£¥₹]|{_CODES})?\s*(?P<number>[-+]?[\d.].*?)\s*(?P<after>[$€£¥₹%]|{_CODES})?"
 )
 _DIGITS = re.compile(r"[-+]?\d+(?:\.\d*)?")
-# A date of ISO 8601, perhaps with a time of day, or one whose order its marks tell: 2024/12/31, 31.12.2024.
+# A date of ISO 8601, perhaps with a time of day, or one whose order its marks tell: 2024/12/31, 31.12.2024; a month
+# stands for its first day: 2024-12, Dec-2024.
+_MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"
 _DATE_TEXT = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
 _DATE_ORDERS = (
     re.compile(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})"),
     re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})"),
+    re.compile(r"(?P<y>(19|20)\d{2})-(?P<m>\d{2})(?P<d>)"),
+    re.compile(rf"((?P<d>\d{{1,2}})[- ])?(?P<m>{_MONTHS})[a-z]*\.?[- ](?P<y>\d{{4}})", re.I),
+    re.compile(rf"(?P<m>{_MONTHS})[a-z]*\.? (?P<d>\d{{1,2}}), (?P<y>\d{{4}})", re.I),
 )
 # Text that stands for nothing.
 _NOTHING = frozenset({"", "none"} | {word.lower() for word in NOTHING})
@@ -43,6 +48,8 @@ _NOTHING = frozenset({"", "none"} | {word.lower() for word in NOTHING})
 Columns = dict[str, NDArray[Any]]
 # Categories of a feature that become columns of their own: the most frequent ones with at least so many rows.
 MOST_LEVELS, LEAST_ROWS = 40, 10
+# Larger numbers are taken to be this one: learners compute squares, and trees in single precision.
+_LARGEST = 1e30
 
 
 def read_columns(
@@ -207,7 +214,11 @@ def _read_all(texts: list[str], read: Callable[[str], Any]) -> list[Any]:
 
 def _amount(text: str) -> tuple[float, str, str] | None:
     """Return a number that is written as text, its unit, and its decimal mark if there is no doubt about it."""
-    parts = _UNIT.fullmatch(text.strip())
+    text = text.strip()
+    if text.startswith("(") and text.endswith(")"):  # as accountants write what is negative
+        inside = _amount(text[1:-1])
+        return None if inside is None or inside[0] < 0.0 else (-inside[0], *inside[1:])
+    parts = _UNIT.fullmatch(text)
     if parts is None or (parts["before"] and parts["after"]):
         return None
     number, unit = parts["sign"] + parts["number"], parts["before"] or parts["after"] or ""
@@ -223,7 +234,11 @@ def _iso_date(text: str) -> str | None:
     if _DATE_TEXT.fullmatch(text):
         return text.replace(" ", "T")
     found = next(filter(None, (order.fullmatch(text.strip()) for order in _DATE_ORDERS)), None)
-    return None if found is None else f"{found['y']}-{found['m']:0>2}-{found['d']:0>2}"
+    if found is None:
+        return None
+    names = _MONTHS.split("|")
+    month = names.index(found["m"].lower()) + 1 if found["m"].lower() in names else found["m"]
+    return f"{found['y']}-{month:0>2}-{found['d'] or '1':0>2}"
 
 
 def _texts(values: NDArray[Any], levels: Sequence[str]) -> NDArray[Any]:
@@ -285,7 +300,7 @@ class ColumnCode:
             out[np.flatnonzero(known), codes[known]] = 1.0
         else:
             numbers = np.where(missing, self.typical, day_numbers(column) if self.kind == DATE else column)
-            out[:, 0] = numbers
+            out[:, 0] = np.clip(numbers, -_LARGEST, _LARGEST)
             if self.kind == DATE:
                 days = np.floor(numbers).astype("datetime64[D]")
                 out[:, 1] = days.astype("datetime64[M]").astype(np.int64) % 12
