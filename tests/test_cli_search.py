@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import fairfrontier as ff
+from fairfrontier._cli.search import step_bar
 from fairfrontier.cli import main
 from fairfrontier.report._outputs import _BROWSERS
 
@@ -371,6 +372,17 @@ def test_killed_and_resumed_it_is_the_same(file, found, tmp_path):
     assert (out / "candidates.csv").read_bytes() == (found / "candidates.csv").read_bytes()
     one, other = (np.load(folder / "evidence.npz") for folder in (out, found))
     assert all((one[name] == other[name]).all() for name in one.files)
+
+
+def test_an_interrupted_search_says_how_to_go_on(capsys):
+    def interrupted():
+        with step_bar() as progress:
+            progress("training linear-0", 0.0)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert "Interrupted: the same command goes on with the step that the search was at." in capsys.readouterr().err
 
 
 def test_a_data_set_with_one_model_and_a_printed_dossier(tmp_path, capsys):

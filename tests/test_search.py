@@ -483,7 +483,9 @@ class TestSearch:
         np.testing.assert_array_equal(resumed.scores(features), search.scores(features))
 
     def test_time_and_an_interrupt_end_it_with_what_it_has(self, frame):
-        short = fitted(frame, max_steps=9, time=0.5)
+        said = []
+        short = fitted(frame, max_steps=9, time=0.5, progress=lambda what, share: said.append(what))
+        assert re.fullmatch(r"up to 9 steps, about \d+ seconds; the time ends it after about [01]", said[1])
         assert short.stopped_ == "the time is over"
         assert len(short.steps_) == 6
 

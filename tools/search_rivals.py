@@ -191,14 +191,14 @@ def prepare(task: str, file: Path, split: int, min_ratio: float) -> Comparison:
     return Comparison(task, split, min_ratio, raw, frame["score_now"].to_numpy(), every, inside, outside)
 
 
-def missing(comparison: Comparison, done: dict[str, dict]) -> Iterator[dict]:
-    """Yield the records of a split that are not there."""
+def missing(comparison: Comparison, done: dict[str, dict], *, alone: bool) -> Iterator[dict]:
+    """Yield the records of a split that are not there; `alone`, those of the search and the model in use."""
     if "in use" not in done:
         yield comparison.record("in use", comparison.score_now[comparison.outside] > 0.5, 0.0, 1)
     search = done.get("search") or comparison.searched()
     if "search" not in done:
         yield search
-    if len(done.keys() - {"in use", "search"}) < len(RIVALS):
+    if not alone and len(done.keys() - {"in use", "search"}) < len(RIVALS):
         yield from (
             one for one in comparison.rivals(max(search["seconds"], LEAST_SECONDS)) if one["method"] not in done
         )
@@ -227,6 +227,7 @@ def main() -> None:
     parser.add_argument("task", choices=TASKS)
     parser.add_argument("splits", nargs="*", type=int)
     parser.add_argument("--min-ratio", type=float, default=0.8)
+    parser.add_argument("--alone", action="store_true", help="the search and the model in use, no other method")
     options = parser.parse_args()
     kept, file = options.folder / "rivals.jsonl", options.folder / f"{options.task}.csv"
     options.folder.mkdir(parents=True, exist_ok=True)
@@ -236,11 +237,11 @@ def main() -> None:
     records = [json.loads(line) for line in lines]
     for split in options.splits:
         done = {one["method"]: one for one in records if (one["task"], one["split"]) == (options.task, split)}
-        if {"in use", "search", *RIVALS} <= done.keys():
+        if {"in use", "search", *(() if options.alone else RIVALS)} <= done.keys():
             continue
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of other libraries
-            for found in missing(prepare(options.task, file, split, options.min_ratio), done):
+            for found in missing(prepare(options.task, file, split, options.min_ratio), done, alone=options.alone):
                 with kept.open("a") as stream:
                     stream.write(json.dumps(found) + "\n")
     records = pd.DataFrame(map(json.loads, kept.read_text().splitlines()))

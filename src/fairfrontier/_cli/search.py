@@ -305,6 +305,17 @@ def start_anew(folder: Path) -> None:
 def step_bar() -> Iterator[Any]:
     """Show what a search is doing; where the output is no terminal, one line per step."""
     console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        with _bar(console) as report:
+            yield report
+    except KeyboardInterrupt:
+        console.print("Interrupted: the same command goes on with the step that the search was at.")
+        raise
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Any]:
+    """Show what a search is doing on a console."""
     if not console.is_terminal:
         yield lambda what, share: print(f"{100 * share:3.0f} %  {what}", file=console.file, flush=True)
         return

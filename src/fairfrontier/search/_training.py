@@ -127,7 +127,10 @@ def take_steps(
     checkpoints: list[Checkpoint] = []
     stopped, shape = "all steps done", features.training.matrix.shape
     stack: FairStacksClassifier | None = None
-    say(f"up to {len(steps)} steps, about {times * _LONGER * estimate(steps, *shape):.0f} seconds", 0.0)
+    needed = times * _LONGER * estimate(steps, *shape)
+    allowed = np.inf if budget is None else times * budget / TRAINING_SHARE
+    ends = f"; the time ends it after about {max(allowed, 0.0):.0f}" if allowed < needed else ""
+    say(f"up to {len(steps)} steps, about {needed:.0f} seconds{ends}", 0.0)
     try:
         for step in steps:
             spent = sum(store.seconds(one) for one in done)
