@@ -17,6 +17,7 @@ import pytest
 import fairfrontier as ff
 from fairfrontier._cli.search import step_bar
 from fairfrontier.cli import main
+from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import _BROWSERS
 
 FILES = ["candidates.csv", "dossier.html", "evidence.npz", "model.skops", "plan.json", "summary.json"]
@@ -84,6 +85,15 @@ def test_files_and_summary(found):
     assert len(rows) == summary["n_candidates"]
     chosen = next(row for row in rows if row["name"] == "required")
     assert float(chosen["accuracy"]) == pytest.approx(summary["delivered"]["accuracy"])
+
+
+@pytest.mark.parametrize(("expected", "words"), [(0.9, "Gains do not shrink yet"), (0.2, "If gains kept shrinking")])
+def test_the_dossier_does_not_say_that_gains_shrink_where_they_grow(found, expected, words):
+    summary = json.loads((found / "summary.json").read_text())
+    summary["sufficiency"] = {"last_gain": 0.1, "expected": expected, "bound": 0.9, "enough": False}
+    page = render_dossier(summary)
+    assert words in page
+    assert ("kept shrinking" in page) == (expected < 0.9)
 
 
 def test_the_dossier_stands_alone_and_runs_nothing(found):
