@@ -226,6 +226,7 @@ def test_audit_of_arrays_without_labels(run, tmp_path):
     out = run(frame, "--scores", "m_0", "--scores", "m_1", "--threshold", "0.4", "--format", "ll144",
               sensitive=("sex", "race"), label=None)[3]  # fmt: skip
     pd.testing.assert_frame_equal(result.groups(), pd.read_csv(out / "groups.csv"), check_dtype=False)
+    assert result.groups()[["positives", "true_positive_rate", "false_positive_rate"]].isna().all(axis=None)
     law = pd.read_csv(out / "ll144.csv", keep_default_na=False, na_values=[""])
     pd.testing.assert_frame_equal(result.ll144(), law.fillna({"remark": ""}), check_dtype=False)
     written = json.loads((out / "summary.json").read_text())["models"]

@@ -221,7 +221,7 @@ def test_a_column_that_is_nearly_all_numbers_is_asked_about(frame, tmp_path, cap
     frame.to_csv(tmp_path / "p.csv", index=False)
     assert audit(tmp_path / "p.csv", tmp_path / "out") == 2
     error = capsys.readouterr().err
-    assert "column 'linear/a' of p.csv is numbers but for words such as 'not yet' in row 8: are they scores?" in error
+    assert "column 'linear/a' of p.csv holds numbers and also words, such as 'not yet' in row 8: leave" in error
     assert audit(tmp_path / "p.csv", tmp_path / "out", "--scores", "trees/*") == 0
 
 

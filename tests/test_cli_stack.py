@@ -209,7 +209,7 @@ def test_saved_stack_goes_by_name_and_answers_in_the_words_of_the_file(frame, tm
     words.drop(columns="m/2").to_csv(tmp_path / "less.csv", index=False)
     command = ["apply", str(tmp_path / "out" / "model.skops"), str(tmp_path / "less.csv"), "--out"]
     assert main([*command, str(tmp_path / "no.csv")]) == 2
-    assert "must name a column of less.csv; got 'm/2'" in capsys.readouterr().err
+    assert "FILE must have a column for each model of the stack; less.csv has no 'm/2'" in capsys.readouterr().err
     assert not (tmp_path / "no.csv").exists()
 
 

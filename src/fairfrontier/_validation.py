@@ -417,16 +417,20 @@ def sample_weights(sample_weight: Any, n_rows: int, *, first_row: int = 0, whole
         )
     if not whole:
         return weights
-    if not weights.any():
-        raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
     with np.errstate(over="ignore"):
-        total = weights.sum()
+        total_weight(float(weights.sum()), parameter="sample_weight")
+    return weights
+
+
+def total_weight(total: float, *, parameter: str) -> None:
+    """Raise if the weights of all rows are zero, or too large or too small to compute with."""
+    if total == 0:
+        raise InvalidInputError(f"{parameter} must have a positive sum; got only zeros: give some row a weight")
     if not 1.0 / _LARGEST_WEIGHT <= total <= _LARGEST_WEIGHT:
         raise InvalidInputError(
-            f"sample_weight must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
+            f"{parameter} must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
             f"{total:g}: divide all weights by a common number"
         )
-    return weights
 
 
 def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:

@@ -195,7 +195,8 @@ def _shown(value: Any) -> str:
 
 def _frame(table: Table) -> Any:
     pandas = require("pandas", extra="pandas", purpose="A table of an audit")
-    return pandas.DataFrame(table.rows, columns=list(table.header))
+    frame = pandas.DataFrame(table.rows, columns=list(table.header))
+    return frame.astype(dict.fromkeys(frame.columns[frame.isna().all()], float))  # what is not known is NaN
 
 
 def audit(
