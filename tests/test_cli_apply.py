@@ -235,3 +235,14 @@ def test_what_is_no_model_is_named_as_the_argument(fitted, tmp_path, capsys):
     for model in (file, tmp_path / "cut.skops", tmp_path / "none.skops"):
         assert main(["apply", str(model), str(file), "--out", str(tmp_path / "out.csv")]) == 2
         assert "MODEL must be what `stack` or `search` wrote" in capsys.readouterr().err
+
+
+def test_rows_without_a_group_are_counted(tmp_path, capsys):
+    frame = people()
+    frame.loc[::4, "sex"] = None
+    model = stack(written(tmp_path / "people.csv", frame), "--missing", "group")
+    capsys.readouterr()
+    applied(model, written(tmp_path / "new.csv", frame))
+    shown = capsys.readouterr().out
+    assert next(line for line in shown.splitlines() if line.startswith("(missing)")).split()[1] == "150"
+    assert "was not there" not in shown

@@ -135,7 +135,7 @@ def test_same_seed_same_weights_other_seed_other_rows(file, tmp_path):
     ("options", "message"),
     [
         (["--tau", "0.1", "--min-fairness", "0.9"], "--tau and --min-fairness both choose"),
-        (["--tau", "-0.1"], "--tau must be in [0, inf]"),
+        (["--tau", "-0.1"], "--tau must be at least 0"),
         (["--min-fairness", "1.1"], "--min-fairness must be in [0, 1]"),
         (["--test-size", "1.5"], "--test-size must be in (0, 1)"),
         (["--min-fairness", "0.9", "--confidence", "0.9", "--test-size", "0.9"], "--test-size must leave two tenths"),

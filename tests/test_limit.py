@@ -444,7 +444,7 @@ class TestLearning:
         ("changed", "message"),
         [
             ({"cv": 1}, "cv must be in"),
-            ({"n_repeats": 1}, "n_repeats must be in .*two subsamples"),
+            ({"n_repeats": 1}, "n_repeats must be .*two subsamples"),
             ({"track": "both"}, "track must be one of"),
             ({"estimators": []}, "estimators must be a non-empty list"),
         ],

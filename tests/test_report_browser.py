@@ -535,7 +535,8 @@ def test_many_models_do_not_push_the_chart_out_of_reach(browser, tmp_path):
             table = report.page.locator(".tall")
             table.focus()
             report.page.keyboard.press("End")
-            report.page.wait_for_function("document.querySelector('.tall').scrollTop > 100")
+            report.page.wait_for_timeout(500)
+            assert table.evaluate("e => e.scrollTop") > 100
             report.page.emulate_media(media="print")
             heights = table.evaluate("e => [e.scrollHeight, e.clientHeight]")
             assert heights[0] == heights[1]

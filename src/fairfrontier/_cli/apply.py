@@ -21,7 +21,7 @@ from fairfrontier.chunks._files import is_number
 from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report._prepare import as_text, in_bands, label_text
+from fairfrontier.report._prepare import UNKNOWN, as_text, in_bands, label_text
 from fairfrontier.report._tables import proportion_test
 from fairfrontier.search import SearchModel
 from fairfrontier.search._table import News, read_columns
@@ -58,8 +58,11 @@ def count_groups(rows: Rows, selected: NDArray[Any]) -> GroupRates:
     counts: dict[str, dict[str, tuple[float, int]]] = {}
     for name, values in rows.sensitive.items():
         texts, codes = as_text(values)
-        total = np.bincount(codes[codes >= 0], minlength=len(texts))
-        chosen = np.bincount(codes[codes >= 0], weights=selected[codes >= 0], minlength=len(texts))
+        if (codes < 0).any():  # rows without a group are counted, too
+            codes = np.where(codes < 0, len(texts), codes)
+            texts = [*texts, UNKNOWN]
+        total = np.bincount(codes, minlength=len(texts))
+        chosen = np.bincount(codes, weights=selected, minlength=len(texts))
         counts[name] = {text: (float(chosen[i]), int(total[i])) for i, text in enumerate(texts)}
     return GroupRates(counts)
 

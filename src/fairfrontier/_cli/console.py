@@ -177,7 +177,7 @@ def print_rates(console: Console, summary: dict[str, Any]) -> None:
     console.print(table)
     console.print()
     console.print(sentence(summary["overview"]))
-    console.print(Text(f"Selected: {summary['settings']['rule']}."))
+    console.print(Text(f"Selected: {printable(summary['settings']['rule'], 400)}."))
     for note in summary["notes"]:
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 
