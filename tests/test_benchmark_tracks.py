@@ -252,6 +252,10 @@ def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, caps
 def test_data_without_its_columns_is_refused(table, tmp_path, capsys):
     assert cli.main(["reproduce", "--data", str(table.path), "--label", "hired", "--out", str(tmp_path / "o")]) == 2
     assert "--sensitive must be given with --data" in capsys.readouterr().err
+    for option in ("--label", "--sensitive", "--positive", "--drop"):
+        assert cli.main(["reproduce", option, "default", "--quick", "--out", str(tmp_path / "paper")]) == 2
+        assert f"{option} needs --data, the file that it is about" in capsys.readouterr().err
+    assert not (tmp_path / "paper").exists()
 
 
 # ----------------------------------------------------------------------------------------------- a user's learner

@@ -490,7 +490,7 @@ def reproduce(
         tracks=track,
         own=method,
         grid=grid,
-        data=None if data is None else user_table(data, label, sensitive, positive, drop),
+        data=user_table(data, label, sensitive, positive, drop),
     )
 
 
