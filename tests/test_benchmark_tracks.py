@@ -241,6 +241,7 @@ def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, caps
     assert "Delivered FAUC so far" in shown
     assert {record.track for record in read_collection(out / "records.jsonl.gz")} == {"blind"}
     assert "people sex" in (out / "tables" / "delivered.md").read_text()
+    assert "the paper's Table" not in shown + (out / "tables" / "dp_blind.md").read_text()
     assert (out / "tables" / "dp_blind.csv").is_file()
     assert cli.main(arguments) == 0
     assert "2 cells, 0 to do" in capsys.readouterr().out
