@@ -448,7 +448,7 @@ def test_an_interval_beside_the_figure_says_why_it_is_there(browser, tmp_path):
     file = tmp_path / "report.html"
     file.write_text(render_html(found), encoding="utf-8")
     report = Report(browser, file)
-    assert "allows for the luck of the best of many" in report.text(".keys")
+    assert "takes into account that the best of many is partly chance" in report.text(".keys")
     report.context.close()
 
 
