@@ -428,8 +428,8 @@ def test_a_delimiter_that_the_header_does_not_have(tmp_path, refused):
 
 def test_decimal_commas_between_commas(tmp_path, refused):
     path = written(tmp_path, good(), decimal=",", quoting=1)
-    assert "numbers with a decimal comma, such as '0," in (message := refused(path))
-    assert "where commas separate the columns: write numbers with a point" in message
+    assert "numbers with a comma, such as '0," in (message := refused(path))
+    assert "write a decimal point, and no comma between thousands" in message
 
 
 def test_a_column_of_the_label_or_a_group_is_no_score(tmp_path, refused):
