@@ -252,6 +252,8 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
     X, y, sensitive = _calibration_parts(calibration, stack.fairness)
     H, labels = stack._matrix(X, sensitive), None if y is None else stack._target(y)
     rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
+    if len(rows.sensitive) == len(stack._groups_) == 1:  # one attribute needs no name
+        rows = replace(rows, sensitive={stack._groups_[0][0]: next(iter(rows.sensitive.values()))})
     options = {"fairness": stack.fairness, "sensitive_mode": stack.sensitive_mode}
     return Confidence(level, CalibrationRows.of(rows, stack.group_sizes_, **options), disjoint)
 
