@@ -46,9 +46,10 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha : float or "cv"
         The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
     alphas : array-like, optional
-        What "cv" tries; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times the mean square of the
-        centred predictions, so that the scales of weights and scores do not matter (20 up to 10^3.5 for regression; 5
-        up to 10² for losses without a closed form, where each costs a path of solutions a fold).
+        What "cv" tries with a common scale; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times
+        the mean square of the centred predictions, so that the scales of weights and scores do not matter (20 up
+        to 10^3.5 for regression; 5 up to 10² for losses without a closed form, where each costs a path of solutions a
+        fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
