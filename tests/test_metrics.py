@@ -1,6 +1,7 @@
 """Measures of fairness and accuracy: against Fairlearn, scikit-learn and plain loops."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn import metrics as sklearn_metrics
 
 import fairfrontier as ff
 from fairfrontier._rows import Rows
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics import MEASURES
 from fairfrontier.metrics._sums import cell_sums, keyed_sums
 
@@ -53,6 +55,32 @@ class TestFairlearn:
         np.testing.assert_allclose(own.fairness, theirs.fairness, atol=1e-12)
         np.testing.assert_array_equal(own.accuracy, theirs.accuracy)
         assert own.names == theirs.names
+
+    @pytest.mark.parametrize(
+        "ratio",
+        [
+            fairlearn_metrics.demographic_parity_ratio,
+            partial(fairlearn_metrics.demographic_parity_ratio, method="between_groups"),
+            fairlearn_metrics.selection_rate_ratio,
+            fairlearn_metrics.make_derived_metric(metric=fairlearn_metrics.selection_rate, transform="ratio"),
+        ],
+        ids=["function", "partial", "generated", "derived"],
+    )
+    def test_its_ratios_are_one_for_a_fair_model(self, ratio):
+        y, group, scores, _ = problem(3, 12)
+        own, theirs = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=fairness)
+            for fairness in ("impact_ratio", ratio)
+        )
+        np.testing.assert_allclose(own.fairness, theirs.fairness, atol=1e-12)
+
+    def test_its_values_of_one_group_are_no_fairness(self):
+        y, group, scores, _ = problem(3, 12)
+        least = fairlearn_metrics.accuracy_score_group_min
+        with pytest.raises(
+            InvalidInputError, match="fairness must compare groups; got Fairlearn's accuracy_score_group"
+        ):
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=least)
 
     def test_its_functions_see_the_threshold_and_zero_and_one(self):
         seen = []
