@@ -101,8 +101,8 @@ def _is_ratio(function: Any) -> bool:
     kind = getattr(function, "_transform", name.rpartition("_")[2])
     if kind in ("group_min", "group_max"):
         raise InvalidInputError(
-            f"fairness must compare groups; got Fairlearn's {name}, which is the value of one of them: use a difference "
-            "or a ratio"
+            f"fairness must compare groups; got Fairlearn's {name}, which is the value of one of them: use a "
+            "difference or a ratio"
         )
     return bool(kind == "ratio")
 

@@ -137,6 +137,13 @@ class AuditResult:
         """Return the table of New York City's Local Law 144 as a pandas dataframe; for audits without labels."""
         return _frame(Table(LL144_COLUMNS, self._with("ll144")["ll144"]))
 
+    @property
+    def tables(self) -> dict[str, Any]:
+        """All tables that this audit has, by name, as pandas dataframes."""
+        made = {"points": "labelled", "differences": "differences", "strata": "strata", "ll144": "ll144"}
+        names = ["models", "groups", *(name for name, key in made.items() if self.summary.get(key))]
+        return {name: getattr(self, name)() for name in names}
+
     def _with(self, key: str) -> dict[str, Any]:
         """Return the summary if it has a part, else say what gives it one."""
         if self.summary.get(key):
