@@ -46,6 +46,7 @@ from fairfrontier.report._summarise import Settings, default_title, family_name,
 from fairfrontier.report._tables import (
     LL144_COLUMNS,
     Table,
+    all_tables,
     differences_table,
     groups_table,
     models_table,
@@ -140,9 +141,7 @@ class AuditResult:
     @property
     def tables(self) -> dict[str, Any]:
         """All tables that this audit has, by name, as pandas dataframes."""
-        made = {"points": "labelled", "differences": "differences", "strata": "strata", "ll144": "ll144"}
-        names = ["models", "groups", *(name for name, key in made.items() if self.summary.get(key))]
-        return {name: getattr(self, name)() for name in names}
+        return {name: _frame(table) for name, table in all_tables(self.summary).items()}
 
     def _with(self, key: str) -> dict[str, Any]:
         """Return the summary if it has a part, else say what gives it one."""
