@@ -493,3 +493,10 @@ def test_predictions_by_name_are_taken_in_any_order():
     np.testing.assert_allclose(by_name.predict_path(shuffled), by_column.predict_path(matrix), atol=1e-12)
     with pytest.raises(InvalidInputError, match="X must hold the predictions of every base model; 'c' is missing"):
         by_name.predict({"a": named["a"], "b": named["b"]})
+
+
+@pytest.mark.parametrize("kind", [int, bool])
+def test_labels_that_lost_their_type_in_a_table_are_scored_as_they_were_fitted(rows, predictions, kind):
+    y = rows["y"].astype(kind).astype(object)
+    model = FairStacksClassifier(alpha=1.0).fit(predictions, y, sensitive_features=rows["sex"])
+    assert model.score(predictions, y) == np.mean(model.predict(predictions) == y)

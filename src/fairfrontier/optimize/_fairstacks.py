@@ -242,8 +242,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         sensitive_features : array-like, dict or dataframe, optional
             Needed by an attribute-aware stack only.
         """
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        decided = self.predict(X, sensitive_features=sensitive_features) == self.classes_[1]
+        return float(accuracy_score(self._target(y), decided, sample_weight=sample_weight))
 
     def decision_path(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None
