@@ -88,6 +88,8 @@ _MODULES = {
 _OTHERS = {
     "builtins": "object",
     "collections": "OrderedDict",
+    "fairlearn.metrics._fairness_metrics": "demographic_parity_difference demographic_parity_ratio "
+    "equal_opportunity_difference equal_opportunity_ratio equalized_odds_difference equalized_odds_ratio",
     "lightgbm.basic": "Booster",
     "lightgbm.sklearn": "LGBMClassifier LGBMRegressor",
     "numpy": "dtype mean floating inexact integer number signedinteger unsignedinteger",

@@ -13,7 +13,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray, distinct, two_classes
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.metrics._contrasts import RowSets, of_fairlearn
 from fairfrontier.metrics._sums import checked_threshold, decision_threshold, named_accuracy
 
 
@@ -94,17 +94,13 @@ class Calls:
 
 def _is_ratio(function: Any) -> bool:
     """Tell whether a function is one of Fairlearn's ratios, which are 1 for a fair model; its differences are 0."""
-    function = getattr(function, "func", function)  # a partial
-    if not str(getattr(function, "__module__", "")).startswith("fairlearn."):
-        return False
-    name = str(getattr(function, "__name__", "metric"))
-    kind = getattr(function, "_transform", name.rpartition("_")[2])
-    if kind in ("group_min", "group_max"):
+    compared, how = of_fairlearn(function)
+    if how in ("group_min", "group_max"):
         raise InvalidInputError(
-            f"fairness must compare groups; got Fairlearn's {name}, which is the value of one of them: use a "
+            f"fairness must compare groups; got Fairlearn's {compared}_{how}, which is the value of one of them: use a "
             "difference or a ratio"
         )
-    return bool(kind == "ratio")
+    return how == "ratio"
 
 
 def _takes(function: Callable[..., float], parameter: str) -> bool:

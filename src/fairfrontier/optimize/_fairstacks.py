@@ -34,7 +34,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         The base models. A name such as ``"forest/3"`` puts a model in a family. With "precomputed", X is the matrix of
         their predictions. Classifiers are fitted to 0 and 1, the classes in sorted order, whatever the labels are.
     fairness : str or list of (mask, mask)
-        The measure; see `tradeoff_points`.
+        The measure; see `tradeoff_points`. Of functions, Fairlearn's are taken that are one of these measures.
     loss : {"squared", "log", "hinge"}
         The loss; only "squared" has a closed form. With "log" the score whose bias is constrained is the linear
         predictor, with "hinge" the margin.
