@@ -476,5 +476,5 @@ def test_a_word_far_down_a_column_of_numbers_names_the_column(tmp_path, refused,
     frame = good(4000).astype({column: object})
     frame.loc[3990, column] = "oops"
     message = refused(written(tmp_path, frame))
-    assert f"column '{column}' of p.csv must be numbers or truth values throughout" in message
+    assert f"column '{column}' of p.csv must hold numbers or truth values" in message
     assert "got 'oops'" in message

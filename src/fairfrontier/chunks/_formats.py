@@ -113,7 +113,7 @@ class TableFile:
         if found is not None:
             name, after = list(self.types)[int(found[1])], f" after row {after_row}" if after_row else ""
             return DataFileError(
-                f"column {name!r} of {self.path.name} must be numbers or truth values throughout, as in its first rows; "
+                f"column {name!r} of {self.path.name} must hold numbers or truth values; "
                 f"got {found[2][:40]!r}{after}: correct the file"
             )
         return _damaged(self.path, self.kind, error, after_row)
