@@ -207,6 +207,14 @@ def test_default_values_run_from_least_to_most_fair(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("within", ["against x", "within region"])
+def test_a_reference_group_and_strata_are_refused(kind: Any, within: str, data: Data) -> None:
+    X, y, group = data
+    with pytest.raises(InvalidInputError, match="must be a measure's name alone"):
+        quick(kind, fairness=f"demographic_parity {within}").fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
 def test_what_is_wrong_is_said(kind: Any, data: Data) -> None:
     X, y, group = data
     with pytest.raises(TypeError, match="sensitive_features"):
