@@ -82,10 +82,10 @@ def user_table(
 ) -> "UserTable | None":
     """Return the user's table of the options; None: the paper's tasks are meant."""
     if data is None:
-        columns = {"--label": label, "--sensitive": sensitive, "--positive": positive, "--drop": drop, "--keep": keep}
-        given = next((option for option, value in columns.items() if value), None)
-        if given is not None:
-            raise InvalidInputError(f"{given} needs --data, the file that it is about; got none")
+        about = {"--label": label, "--sensitive": sensitive, "--positive": positive, "--drop": drop, "--keep": keep}
+        for option, value in about.items():
+            if value:
+                raise InvalidInputError(f"{option} needs --data, the file that it is about; got none")
         return None
     from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
