@@ -224,7 +224,7 @@ class TestRequests:
         H, y, group = population(7, 800, shift=1.0)
         model = FairStacksClassifier("precomputed", random_state=0).fit(H, y, sensitive_features=group)
         fair = model.select(0.99)
-        assert fair.selection_.notes[0].startswith("so few rows cannot show a fairness of 0.99")
+        assert fair.selection_.notes[0].startswith("these rows are too few to show a fairness of 0.99")
         # 0.060 where only the very smallest gap will do, and no fairer on new rows.
         assert fair.selection_.given_up < 0.05
         new, of_new, groups = population(1007, 40_000, shift=1.0)
@@ -246,6 +246,16 @@ class TestRequests:
         (note,) = (note for note in model.select(0.99).selection_.notes if "is known to" in note)
         assert note == "sensitive_feature=1 has 318 rows, so that its rate is known to ± 0.05 only: use more rows"
         assert not any("is known to" in note for note in model.select(0.9).selection_.notes)
+
+    def test_one_attribute_of_calibration_rows_needs_no_name(self, fitted):
+        model, _ = fitted
+        H, _, group = population(11, 2000)
+        named = {"sensitive": group}
+        chosen = [
+            model.select(0.85, confidence=0.95, calibration=(H, None, given)).selection_ for given in (group, named)
+        ]
+        assert chosen[0].promised == chosen[1].promised == 0.85
+        assert chosen[0].rates == chosen[1].rates
 
     def test_what_cannot_be_asked(self, fitted):
         model, (H, y, group) = fitted

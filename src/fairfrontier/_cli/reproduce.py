@@ -73,9 +73,20 @@ def run_reproduce(
 
 
 def user_table(
-    data: Path, label: str | None, sensitive: str | None, positive: str | None, drop: Sequence[str] | None
-) -> "UserTable":
-    """Return the user's table of the options."""
+    data: Path | None,
+    label: str | None,
+    sensitive: str | None,
+    positive: str | None,
+    drop: Sequence[str] | None,
+    keep: Sequence[str] | None,
+) -> "UserTable | None":
+    """Return the user's table of the options; None: the paper's tasks are meant."""
+    if data is None:
+        about = {"--label": label, "--sensitive": sensitive, "--positive": positive, "--drop": drop, "--keep": keep}
+        for option, value in about.items():
+            if value:
+                raise InvalidInputError(f"{option} needs --data, the file that it is about; got none")
+        return None
     from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
     from fairfrontier.benchmark._tasks import label_values
@@ -88,7 +99,7 @@ def user_table(
         (_, positive), guess = positive_label({text: text for text in found}, label or "", None)
         if guess:
             terminal.make_console().print(Text(guess), soft_wrap=True)
-    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()))
+    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()), tuple(keep or ()))
 
 
 def prepared_notes(data: "UserTable") -> tuple[str, ...]:

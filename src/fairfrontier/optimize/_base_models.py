@@ -379,8 +379,8 @@ def _attribute_columns(
     """Fit models of the attribute, whose groups are known or only probable."""
     if probable is not None and probable.is_partition:
         spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
-        return fit_probable_columns(X, spread, folds, options, stack.fairness)
-    return fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness)
+        return fit_probable_columns(X, spread, folds, options, stack._measure)
+    return fit_group_columns(X, codes, contrasts, folds, options, fairness=stack._measure)
 
 
 def fit_base_models(

@@ -241,7 +241,7 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
     level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     if stack._regression:
         raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
-    disjoint = isinstance(stack.fairness, str)
+    disjoint = isinstance(stack._measure, str)
     if calibration is None and not stack._fitted.cross_validated:
         raise InvalidInputError(
             f"confidence needs rows that the stack was not fitted to; with alpha={stack.alpha!r} there are none: give "
@@ -249,10 +249,12 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
         )
     if calibration is None:
         return Confidence(level, None, disjoint)
-    X, y, sensitive = _calibration_parts(calibration, stack.fairness)
+    X, y, sensitive = _calibration_parts(calibration, stack._measure)
     H, labels = stack._matrix(X, sensitive), None if y is None else stack._target(y)
     rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
-    options = {"fairness": stack.fairness, "sensitive_mode": stack.sensitive_mode}
+    if len(rows.sensitive) == len(stack._groups_) == 1:  # one attribute needs no name
+        rows = replace(rows, sensitive={stack._groups_[0][0]: next(iter(rows.sensitive.values()))})
+    options = {"fairness": stack._measure, "sensitive_mode": stack.sensitive_mode}
     return Confidence(level, CalibrationRows.of(rows, stack.group_sizes_, **options), disjoint)
 
 
@@ -568,7 +570,8 @@ def _notes(
         yield from _small_sets(rule, limits)
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
-        yield f"so few rows cannot show a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
+        level = f"{limits.min_fairness:g}"
+        yield f"these rows are too few to show a fairness of {level}: the stack that seems the fairest was taken"
         yield from _small_sets(rule, limits)
     if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"
