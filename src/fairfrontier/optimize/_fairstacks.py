@@ -164,6 +164,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
                 f"Only binary classification is supported. The type of the target is {kind}: merge classes, or fit one "
                 "stack per class"
             )
+        validate.two_classes(validate.distinct(y, parameter="y")[0], parameter="y")
         return y
 
     def _keep_classes(self, contrasts: Contrasts, keyed: KeyedSums) -> None:

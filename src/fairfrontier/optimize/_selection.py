@@ -261,9 +261,10 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
 def _calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
     """Return (X, y, sensitive_features) after checking that a measure can be counted on them."""
     if not isinstance(calibration, (tuple, list)) or len(calibration) != 3:
+        kind = type(calibration).__name__
+        shown = f"a {kind} of {len(calibration)}" if isinstance(calibration, (tuple, list)) else kind
         raise InvalidInputError(
-            "calibration must be (X, y, sensitive_features); got "
-            f"{type(calibration).__name__}: y may be None for demographic parity"
+            f"calibration must be (X, y, sensitive_features); got {shown}: y may be None for demographic parity"
         )
     if not isinstance(fairness, str):
         raise InvalidInputError(
@@ -532,6 +533,20 @@ def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits, *, advise:
     )
 
 
+def _small_sets(rule: SelectionRule, limits: Limits) -> Iterator[str]:
+    """Name the row set that is known least, if twice the error of its rate is more than the gap that was asked for."""
+    least = int(np.argmax(rule.errors[0]))
+    known_to = 2.0 * float(rule.errors[0, least])
+    if limits.min_fairness is None or known_to <= 1.0 - limits.min_fairness:
+        return
+    what = "rate" if rule.sweep.variance is None else "mean"
+    several = any(least in block and len(block) > 2 for block in rule.sets.blocks)
+    yield (
+        f"{rule.sets.names[least]} has {rule.size[least]:,.0f} rows, so that its {what} is known to ± {known_to:.2f} "
+        f"only: {'merge it with another group, or ' if several else ''}use more rows"
+    )
+
+
 def _notes(
     rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant: bool, alone: bool, advise: bool
 ) -> Iterator[str]:
@@ -552,9 +567,11 @@ def _notes(
         if mixed is not None and mixed.accuracy[0] > chosen.accuracy[0] + _WORTH_SAYING:
             offered = f"with an accuracy of {mixed.accuracy[0]:.4f}"
             yield f"randomize=True draws one of two models within what was asked, {offered}"
+        yield from _small_sets(rule, limits)
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
         level = f"{limits.min_fairness:g}"
         yield f"these rows are too few to show a fairness of {level}: the stack that seems the fairest was taken"
+        yield from _small_sets(rule, limits)
     if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"
