@@ -484,7 +484,7 @@ def reproduce(
             methods=listed(methods),
             tracks=listed(track) or tuple(TRACKS),
             own=listed(method),
-            data=None if data is None else user_table(data, label, sensitive, positive, drop, keep),
+            data=user_table(data, label, sensitive, positive, drop, keep),
             splits=tuple(range(check_splits(splits, quick=quick))),
             jobs=jobs,
             settings=settings_of(quick, grid),

@@ -1,5 +1,6 @@
 """The command `apply`: score the rows of a new file with a saved stack, by the names of its columns."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -7,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text
-from fairfrontier._cli.table import open_file
+from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text, shown
+from fairfrontier._cli.table import SLACK, open_file
 from fairfrontier._columns import finite, is_missing
 from fairfrontier._extras import require
 from fairfrontier._persistence import load
@@ -20,7 +21,7 @@ from fairfrontier.chunks._files import is_number, read_batches
 from fairfrontier.chunks._formats import NOTHING, TableFile
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report._prepare import as_text, in_bands, label_text
+from fairfrontier.report._prepare import UNKNOWN, as_text, in_bands, label_text
 from fairfrontier.report._tables import proportion_test
 from fairfrontier.search import FairSearch, SearchModel
 from fairfrontier.search._table import News, read_columns
@@ -41,9 +42,11 @@ def add_groups(counts: GroupCounts, rows: Rows, selected: NDArray[Any]) -> None:
     """Add the selected rows of each group, or its predicted numbers, to what was counted before."""
     for name, values in rows.sensitive.items():
         texts, codes = as_text(values)
-        known, of_name = codes >= 0, counts.setdefault(name, {})
-        total = np.bincount(codes[known], minlength=len(texts))
-        chosen = np.bincount(codes[known], weights=selected[known], minlength=len(texts))
+        if (codes < 0).any():  # rows without a group are counted, too
+            codes = np.where(codes < 0, len(texts), codes)
+            texts = [*texts, UNKNOWN]
+        of_name, total = counts.setdefault(name, {}), np.bincount(codes, minlength=len(texts))
+        chosen = np.bincount(codes, weights=selected, minlength=len(texts))
         for text, more, n_rows in zip(texts, chosen.tolist(), total.tolist(), strict=True):
             before = of_name.get(text, (0.0, 0))
             of_name[text] = before[0] + more, before[1] + n_rows
@@ -65,7 +68,7 @@ def run_apply(
     """Score a file and write score and decision of every row, in the order of the file."""
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
-    model = load(model_file)
+    model = _loaded(model_file)
     model = model.model_ if isinstance(model, FairSearch) else model
     table = open_file(file)
     kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
@@ -82,6 +85,8 @@ def run_apply(
         stream.write(csv_lines([[*kept, *_WRITTEN[: 1 if regression else 2]]]))
         for rows in reading.chunks(chunk_rows):
             finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
+            if hasattr(model, "_labels_"):  # the command `stack` fits to such scores alone
+                _check_unit(rows)
             H = rows.scores.astype(np.float64)
             columns, selected = _decided(model, H, labels)
             stream.write(csv_lines(zip(*reading.copied(rows), *columns, strict=True), keep_numbers=True))
@@ -99,6 +104,15 @@ def _decided(model: Any, H: FloatArray, labels: Any) -> tuple[list[Any], NDArray
     shown = np.clip(scores, 0.0, 1.0) if model.mixture_ is None else model._accepted(H)
     selected = np.asarray(model._drawn(H))
     return [shown, np.asarray(labels, dtype=object)[selected.astype(np.intp)]], selected
+
+
+def _loaded(model_file: Path) -> Any:
+    """Load what `stack` or `search` wrote; errors name the argument."""
+    try:
+        return load(model_file)
+    except InvalidInputError as error:
+        ours = str(error).replace("path must be a file written by save", "MODEL must be what `stack` or `search` wrote")
+        raise InvalidInputError(ours) from None
 
 
 def _checked_names(table: TableFile, keep: tuple[str, ...], written: tuple[str, ...]) -> tuple[str, ...]:
@@ -169,18 +183,18 @@ class _Reading:
     def of(cls, model: Any, table: TableFile, keep: tuple[str, ...]) -> "_Reading":
         """Return how a model reads a file, of which it checks the columns."""
         decisions = {}
+        _check_there(table, model.names_)
         for name in model.names_:
-            check_column(table, name, option="MODEL")
             words = getattr(model, "_decisions_", {}).get(name)  # of an older file there are none
             if words is not None and is_text(table.types[name]):
                 decisions[name] = tuple(words)
             else:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         groups = tuple(name for name, _ in getattr(model, "_groups_", []) if name in table.types)
         bands = {name: tuple(getattr(model, "_bands_", {}).get(name, ())) for name in groups}
         for name, limits in bands.items():
             if limits:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         limits_of = {name: limits for name, limits in bands.items() if limits}
         return cls(table, tuple(model.names_), keep, groups, limits_of, decisions)
 
@@ -224,6 +238,27 @@ class _Reading:
                 values = np.array([None if value in NOTHING else value for value in values.tolist()], dtype=object)
             found[name] = values
         return Rows(None, rows.scores, found, rows.names, rows.row)
+
+
+def _check_there(table: TableFile, names: Sequence[str]) -> None:
+    """Raise for columns of the stack's models that a file does not have, and name them."""
+    missing = [name for name in names if name not in table.types]
+    if missing:
+        raise InvalidInputError(
+            f"FILE must have a column for each model of the stack; {table.path.name} has no {shown(missing)}: its "
+            f"columns are {shown(list(table.types))}"
+        )
+
+
+def _check_unit(rows: Rows) -> None:
+    """Refuse scores outside [0, 1], as `stack` does: they are not what the stack was fitted to."""
+    low, high = rows.scores.min(axis=0), rows.scores.max(axis=0)
+    for name, least, most in zip(rows.names, low.tolist(), high.tolist(), strict=True):
+        if least < -SLACK or most > 1 + SLACK:
+            raise InvalidInputError(
+                f"FILE must have scores in [0, 1], as the stack was fitted to; got {least:g} to {most:g} in {name!r}: "
+                "turn them into probabilities first"
+            )
 
 
 def _labels(model: Any) -> Any:

@@ -138,12 +138,13 @@ def read_threshold_optimizer(model: Any, query: ModelQuery) -> Columns:
 
 def _inner_decisions(model: Any, query: ModelQuery) -> list[FloatArray]:
     """Return the decisions of the predictors inside a fitted reduction to classification."""
-    if len(getattr(model, "predictors_", ())) == 0:
+    predictors = getattr(model, "predictors_", None)
+    if predictors is None or len(predictors) == 0:
         raise not_fitted(model)
     moments = require("fairlearn.reductions", extra="learners", purpose=f"Reading a {type(model).__name__}")
     if not isinstance(model.constraints, moments.ClassificationMoment):
         raise not_binary(model, f"was fitted under {type(model.constraints).__name__}, which is for regression")
-    return [as_decision(one.predict(query.X), model) for one in model.predictors_]
+    return [as_decision(one.predict(query.X), model) for one in predictors]
 
 
 def _inner(predictors: list[Any], decisions: list[FloatArray], query: ModelQuery) -> Columns:

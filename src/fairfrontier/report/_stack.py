@@ -324,8 +324,8 @@ def _promised(
         return model.select(min_fairness, confidence=confidence, calibration=calibration), len(rows)
     except InfeasibleError as error:
         raise InfeasibleError(
-            f"{error}; the rows meant are those that are set aside for the promise, {len(rows):,} of the {n_rows:,} of "
-            "the file"
+            f"{error}; {len(rows):,} of the {n_rows:,} rows of the file are set aside for the promise: ask for less "
+            "with --min-fairness or --confidence, or give a file with more rows"
         ) from None
 
 

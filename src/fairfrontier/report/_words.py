@@ -89,7 +89,8 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot tell", "nobody selected": "selects nobody"}
+_NOBODY = "nobody selected"
+VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot tell", _NOBODY: "selects nobody"}
 
 
 def p_value(value: float | None) -> str:
@@ -249,7 +250,7 @@ def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
     return said(sentence, measure=measure, **_figures(stack))
 
 
-_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", "nobody selected": "select nobody"}
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", _NOBODY: "select nobody"}
 
 
 def overview(summary: dict[str, Any]) -> list[Piece]:
@@ -260,7 +261,8 @@ def overview(summary: dict[str, Any]) -> list[Piece]:
     pieces = [text(f"Four-fifths rule, {count:,} submitted model{'' if count == 1 else 's'}: ")]
     for position, attribute in enumerate(summary["attributes"]):
         verdicts = attribute["worst"]["verdict"]
-        parts = [f"{verdicts.count(key):,} {words}" for key, words in _VERDICTS.items() if key in verdicts]
+        counts = {key: verdicts.count(key) for key in _VERDICTS if key in verdicts}
+        parts = [f"{n:,} {VERDICTS[key] if n == 1 and key == _NOBODY else _VERDICTS[key]}" for key, n in counts.items()]
         pieces += [text("; " if position else ""), name(attribute["name"]), text(f" {', '.join(parts)}")]
     return [*pieces, text(".")]
 
@@ -288,11 +290,11 @@ def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
     lowest, highest = figure(percent(low["rate"])), figure(percent(high["rate"]))
     if low["rate"] == high["rate"]:
         return said("the same share of every group of {attribute}, {rate}.", attribute=attribute, rate=lowest)
-    here = "below" if rule["ratio"] < 0.8 else "above"
+    here = "below" if rule["ratio"] < 0.8 else "not below"
     verdict = {
         "above": "meets the four-fifths rule.",
         "below": "is below four fifths.",
-        "cannot tell": f"is {here} four fifths here, but so few rows cannot tell.",
+        "cannot tell": f"is {here} four fifths in these rows, which are too few to be sure.",
     }[rule["verdict"]]
     ends = f"{confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])}"
     # Attribute and group are two names: characters in one that turn the direction of writing must not reach the other.
