@@ -120,7 +120,8 @@ def read_exponentiated_gradient(model: Any, query: ModelQuery) -> Columns:
 
 def read_grid_search(model: Any, query: ModelQuery) -> Columns:
     """Return the decisions of every predictor of the grid."""
-    return _inner(model.predictors_, _inner_decisions(model, query), query)
+    decisions = _inner_decisions(model, query)  # first: it says so where nothing is fitted
+    return _inner(model.predictors_, decisions, query)
 
 
 def read_threshold_optimizer(model: Any, query: ModelQuery) -> Columns:
