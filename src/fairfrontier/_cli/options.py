@@ -5,7 +5,7 @@ import fnmatch
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -218,15 +218,6 @@ def parse_bands(text: str) -> tuple[str, tuple[float, ...]]:
     return name, numbers
 
 
-def check_once(name: str, named: Collection[str]) -> None:
-    """Refuse an attribute that was named already: nobody can mean two sets of bands."""
-    if name in named:
-        raise InvalidInputError(
-            f"--sensitive must name each column once; got {name!r} twice: give all limits of its bands at once, as in "
-            "age:30,45,60"
-        )
-
-
 @dataclass(frozen=True)
 class ScoreColumns:
     """The columns that may be scores."""
@@ -276,7 +267,9 @@ def score_columns(
         return ScoreColumns(named, True, {}, decisions)
     numeric, left_out = [], {}
     for name in others:
-        reason = _no_numbers(table, name) or _no_scores(name)
+        # What a column seems to be, by its name, if that is not scores.
+        looks = (f"looks like {what}" for pattern, what in _NO_SCORES if pattern.search(name))
+        reason = _no_numbers(table, name) or next(looks, "")
         if reason:
             left_out[name] = reason
         else:
@@ -404,11 +397,3 @@ def is_numeric(text: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _no_scores(name: str) -> str:
-    """Return what a column seems to be, by its name, if that is not scores."""
-    for pattern, what in _NO_SCORES:
-        if pattern.search(name):
-            return f"looks like {what}"
-    return ""

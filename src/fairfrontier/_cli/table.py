@@ -1,8 +1,9 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
@@ -17,7 +18,6 @@ from fairfrontier._cli.options import (
     ScoreColumns,
     check_column,
     check_numbers,
-    check_once,
     is_numeric,
     parse_bands,
     parse_thresholds,
@@ -30,17 +30,19 @@ from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks, gathered, single_precision
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.identify._points import CONSTANT
+from fairfrontier.quantify._fauc import Weight
 from fairfrontier.report._prepare import (
     NO_ROW,
-    Banded,
-    Prepared,
     Survey,
-    Surveyor,
+    banded,
     label_text,
     on_one_scale,
     ordered_labels,
+    prepare_rows,
+    survey_rows,
     threshold_words,
 )
+from fairfrontier.report._summarise import Settings, default_title
 
 # A column with more values than this is a measurement, such as an age, and not a set of groups.
 MAX_GROUPS = 50
@@ -48,6 +50,8 @@ MAX_GROUPS = 50
 MOST_DOUBLE = 2**24
 # Scores that are read at once on their way into memory.
 _PIECE = 2**20
+# Options that the settings of a report have under the same names.
+_AS_ASKED = ("fairness", "accuracy", "sensitive_mode", "sample_weight", "min_fairness", "confidence")
 # Models whose missing scores are counted one by one.
 _MOST_NOTES = 12
 # Groups of similar names that are named.
@@ -60,26 +64,21 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AuditTable:
-    """The rows of an audit."""
+    """The rows of an audit, and what was asked."""
 
     chunks: StreamedChunks  # labels (True for the positive one, numbers for regression), groups as text, and scores
+    settings: Settings
     # n_rows, n_read: how many rows there are, and how many the file has
     n_rows: int
     n_read: int
-    in_memory: bool  # whether the rows are one chunk that is in memory
     labels: tuple[str, str]  # the negative and the positive label as they stand in the file; empty for regression
     bands: dict[str, tuple[float, ...]]  # the limits of the attributes that were put into bands
     # the scores that are words in the file, and the words of decision 0 and decision 1
     decisions: dict[str, tuple[str, str]]
-    groups: dict[str, list[str]]  # the groups of each attribute
-    threshold: float  # what the scores are compared with
-    rule: str  # what makes a decision of a score, in words
     rescaled: bool  # whether the scores are others than in the file, because models have thresholds of their own
-    notes: tuple[str, ...]  # what was guessed, and what was left out
-    left_out: dict[str, str]  # columns that were not taken as scores, and why
 
 
-def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
+def open_audit(options: AuditOptions, weight: Weight, progress: Any = None) -> AuditTable:
     """Open the file of an audit, look at its rows once, and prepare them."""
     table = open_file(options.file, delimiter=options.delimiter, encoding=options.encoding)
     in_memory = options.chunk_rows is None
@@ -89,7 +88,7 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     raw.progress = progress
     if in_memory:
         raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=most_double))
-    survey = raw.sum(Surveyor(options.label, options.regression))
+    survey = raw.sum(partial(survey_rows, label=options.label, regression=options.regression))
     _check_survey(survey, options, table.kind)
     labels, guess = ("", ""), ""
     if options.label is not None and not options.regression:
@@ -100,66 +99,90 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     hair = unit & ((low < 0) | (high > 1)) & (low >= -SLACK) & (high <= 1 + SLACK)
     names = tuple(raw.names[i] for i in kept)
     clipped = tuple(np.array(kept)[hair].tolist())
-    chunks = raw.map(Prepared(labels[1], options.regression, kept, clipped, names, options.missing), names)
-    notes = [*table.notes, *filter(None, [guess]), *_column_notes(columns, names)]
-    if options.sample_weight and any(fnmatch(options.sample_weight, pattern) for pattern in options.scores):
-        notes.append(
-            f"{options.sample_weight!r} is the sample weight and therefore no model, though --scores matches it."
-        )
-    notes += [f"{_rows_have(count)} no {name}." for name, (_, count) in survey.missing.items()]
-    notes += [
-        f"{_rows_have(count)} no score of {name}."
-        for name, count in zip(names, survey.n_no_score[list(kept)].tolist(), strict=True)
-        if count
-    ][:_MOST_NOTES]
+    step = partial(prepare_rows, positive=labels[1], regression=options.regression, missing=options.missing)
+    chunks = raw.map(partial(step, kept=kept, clipped=clipped, names=names), names)
+    notes = [
+        *table.notes,
+        *filter(None, [guess]),
+        *_column_notes(columns, names),
+        *_row_notes(survey, options, raw.names, kept),
+    ]
     lacking = sum(count for _, count in survey.missing.values()) + survey.n_no_score[list(kept)].sum()
     if options.missing == "drop" and lacking >= survey.n_rows and not any(len(rows) for rows in chunks):
         raise InvalidInputError(
             f"--missing drop must leave a row; every row of {options.file.name} lacks a label, a group or a score: "
             "leave models out with --scores"
         )
-    if in_memory:
-        chunks = whole(gathered(chunks))
+    chunks = chunks.kept()
     n_rows = survey.n_rows if options.missing != "drop" else chunks.sum(len)
     if n_rows < survey.n_rows:
         notes.append(f"{survey.n_rows - n_rows:,} of {survey.n_rows:,} rows were left out because they lack a value.")
-    groups = {name: sorted(values) for name, values in survey.groups.items()}
-    notes += _alike(groups)
+    notes += _alike(survey.groups)
     scaled, threshold, rule = chunks, 0.5, ""
     if not options.regression:
         limits, rule = _limits(options, chunks, survey.only_01[list(kept)], in_memory)
         ranges = (np.where(hair, 0.0, low), np.where(hair, 1.0, high)) if options.label is not None else None
         scaled, threshold = on_one_scale(chunks, limits, ranges, accuracy=options.accuracy)
-    rescaled = scaled is not chunks
-    if rescaled and in_memory:
-        scaled = whole(gathered(scaled))
-    return AuditTable(
-        scaled,
-        n_rows,
-        survey.n_rows,
-        in_memory,
-        (survey.written.get(labels[0], ""), survey.written.get(labels[1], "")),
-        bands,
-        {name: words for name, words in columns.decisions.items() if name in names},
-        groups,
-        threshold,
-        rule,
-        rescaled,
-        tuple(notes),
-        columns.left_out,
+    written = survey.written.get(labels[0], ""), survey.written.get(labels[1], "")
+    settings = Settings(
+        source=options.file.name,
+        label=options.label or "",
+        positive=written[1],
+        threshold=threshold,
+        rule=rule,
+        weight=weight,
+        min_group=max(options.min_group, math.ceil(options.min_share * n_rows)),
+        reference=_references(options, survey),
+        baseline=_baseline(options.baseline, columns.left_out, scaled.names),
+        title=options.title or default_title(len(scaled.names), labelled=options.label is not None),
+        notes=tuple(notes),
+        **{name: getattr(options, name) for name in _AS_ASKED},
     )
+    decisions = {name: words for name, words in columns.decisions.items() if name in names}
+    return AuditTable(
+        scaled.kept(), settings, n_rows, survey.n_rows, written, bands, decisions, rescaled=scaled is not chunks
+    )
+
+
+def _references(options: AuditOptions, survey: Survey) -> dict[str, str]:
+    """Return the reference group of each attribute that has one, from texts such as ``sex=Male``."""
+    found: dict[str, str] = {}
+    for text in options.reference:
+        attribute, equals, group = text.partition("=")
+        if not equals:
+            raise InvalidInputError(f"--reference must be like sex=Male: attribute and group; got {text!r}")
+        if options.sensitive_mode != "intersectional":  # which intersections there are, the evaluated rows say
+            one_of(attribute, survey.groups, parameter="--reference")
+            one_of(group, survey.groups[attribute], parameter=f"--reference {attribute}=")
+        if attribute in found:
+            raise InvalidInputError(
+                f"--reference must name one group of {attribute!r}; got {found[attribute]!r} and {group!r}"
+            )
+        found[attribute] = group
+    return found
+
+
+def _baseline(name: str | None, left_out: Mapping[str, str], models: Sequence[str]) -> str | None:
+    if name is None:
+        return None
+    if name in left_out:
+        raise InvalidInputError(
+            f"--baseline {name!r} was left out of the models because it {left_out[name]}: name it, and all other "
+            "models, with --scores"
+        )
+    return one_of(name, models, parameter="--baseline")
 
 
 def _rows_have(count: int) -> str:
     return "1 row has" if count == 1 else f"{count:,} rows have"
 
 
-def _alike(groups: Mapping[str, Sequence[str]]) -> list[str]:
+def _alike(groups: Mapping[str, Iterable[str]]) -> list[str]:
     """Name groups that people would write as one, such as 'Male' and 'male '."""
     notes = []
     for name, values in groups.items():
         written: dict[str, list[str]] = {}
-        for value in values:
+        for value in sorted(values):
             written.setdefault(label_text(" ".join(value.split())).casefold(), []).append(value)
         notes += [
             f"{shown(several)} of {name} are taken as different groups: if they are one, write it in one way only."
@@ -214,7 +237,7 @@ def _raw_rows(
         to_single=to_single if single else None,
     )
     limits = {name: limits for name, limits in bands.items() if limits}
-    return (raw.map(Banded(limits)) if limits else raw), columns, limits
+    return (raw.map(partial(banded, limits=limits)) if limits else raw), columns, limits
 
 
 def _limits(
@@ -250,7 +273,11 @@ def sensitive_bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tup
         check_column(table, name, option="--sensitive")
         if limits:
             check_numbers(table, name, option="--sensitive")
-        check_once(name, bands)
+        if name in bands:  # nobody can mean two sets of bands
+            raise InvalidInputError(
+                f"--sensitive must name each column once; got {name!r} twice: give all limits of its bands at once, as "
+                "in age:30,45,60"
+            )
         bands[name] = limits
     return bands
 
@@ -375,6 +402,16 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
             f"Columns that were left out: {parts}. If one of them holds scores, name all models with --scores."
         )
     return notes
+
+
+def _row_notes(survey: Survey, options: AuditOptions, names: Sequence[str], kept: Sequence[int]) -> list[str]:
+    """Say which rows lack a value, and that a weight is no model."""
+    weight, notes = options.sample_weight, []
+    if weight and any(fnmatch(weight, pattern) for pattern in options.scores):
+        notes.append(f"{weight!r} is the sample weight and therefore no model, though --scores matches it.")
+    notes += [f"{_rows_have(count)} no {name}." for name, (_, count) in survey.missing.items()]
+    without = [(names[i], int(survey.n_no_score[i])) for i in kept if survey.n_no_score[i]]
+    return notes + [f"{_rows_have(count)} no score of {name}." for name, count in without[:_MOST_NOTES]]
 
 
 def positive_label(written: Mapping[str, str], name: str, positive: str | None) -> tuple[tuple[str, str], str]:

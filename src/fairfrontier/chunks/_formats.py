@@ -107,7 +107,7 @@ class TableFile:
     n_rows: int | None
     notes: tuple[str, ...] = ()
 
-    def damaged(self, error: Exception, after_row: int | None = None) -> DataFileError:
+    def damaged(self, error: Exception, after_row: int = 0) -> DataFileError:
         """Return a one-line error from pyarrow's."""
         found = _UNCONVERTED.search(" ".join(str(error).split())) if self.kind == "CSV" else None
         if found is not None:
@@ -256,55 +256,6 @@ def distinct_texts(table: TableFile, name: str) -> list[str]:
     return [str(value) for value in column.unique().to_pylist() if value is not None]
 
 
-def read_batches(
-    table: TableFile, *, text: Sequence[str] = (), chunk_rows: int | None = None, verbatim: bool = False
-) -> Iterator[Any]:
-    """Yield all columns of a file as pyarrow tables of some rows each.
-
-    Parameters
-    ----------
-    table : TableFile
-        The file.
-    text : sequence of str
-        Columns of a CSV file that are text whatever they look like.
-    chunk_rows : int, optional
-        Rows at a time; None: as they come.
-    verbatim : bool
-        Whether words such as NA stay what they are in a CSV file's columns of text.
-    """
-    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    csv = require("pyarrow.csv", extra="cli", purpose=_PURPOSE)
-    parquet = require("pyarrow.parquet", extra="cli", purpose=_PURPOSE)
-    try:
-        if table.kind == "Excel":
-            yield from (table.head.slice(start, chunk_rows) for start in range(0, len(table.head), chunk_rows or 2**16))
-            return
-        if table.csv is None:
-            with parquet.ParquetFile(table.path) as source:
-                for batch in source.iter_batches(batch_size=chunk_rows or 2**16):
-                    yield arrow.Table.from_batches([batch])
-            return
-        # A column of whole numbers at the top of the file may have fractions further down.
-        whole = [name for name, one in table.types.items() if arrow.types.is_integer(one)]
-        types = table.types | dict.fromkeys(whole, arrow.float64()) | dict.fromkeys(text, arrow.string())
-        converting = table.csv.converting(csv, verbatim=verbatim, column_types=types)
-        with (
-            open_stream(table.path, table.csv) as (stream, _),
-            csv.open_csv(stream, *table.csv.options(csv), converting) as reader,
-        ):
-            for batch in reader:
-                for start in range(0, batch.num_rows, chunk_rows or max(batch.num_rows, 1)):
-                    yield arrow.Table.from_batches([batch.slice(start, chunk_rows)])
-    except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
-        raise table.damaged(error) from None
-
-
-def read_table(table: TableFile, *, text: Sequence[str] = ()) -> Any:
-    """Return all rows and columns of a file as one pyarrow table."""
-    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    return arrow.concat_tables(list(read_batches(table, text=text)))
-
-
 @contextmanager
 def open_stream(file: Path, format: CsvFormat) -> Iterator[tuple[Any, Any]]:
     """Open the bytes of a CSV file; give the stream to read, and the file, whose position shows the progress."""
@@ -407,7 +358,7 @@ def _types(schema: Any, file: Path) -> dict[str, Any]:
     return types
 
 
-def _damaged(file: Path, kind: str, error: Exception, after_row: int | None = None) -> DataFileError:
+def _damaged(file: Path, kind: str, error: Exception, after_row: int = 0) -> DataFileError:
     """Return a one-line error from pyarrow's, which may quote the file at length."""
     reason = " ".join(str(error).split()) or type(error).__name__
     uneven = _UNEVEN.search(reason) if kind == "CSV" else None

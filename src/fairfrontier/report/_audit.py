@@ -23,7 +23,6 @@ from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import StepWeight, Weight
 from fairfrontier.report._evaluate import (
-    Evaluation,
     check_reference,
     differences,
     evaluate_chunks,
@@ -34,12 +33,12 @@ from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,
-    Prepared,
     Survey,
-    Surveyor,
     label_text,
     on_one_scale,
     ordered_labels,
+    prepare_rows,
+    survey_rows,
     threshold_words,
 )
 from fairfrontier.report._stack import trial
@@ -55,40 +54,27 @@ from fairfrontier.report._tables import (
     strata_table,
 )
 from fairfrontier.report._without_labels import summarise_selections
-from fairfrontier.report._words import Achievable, achievable_summary, level, plain
+from fairfrontier.report._words import Achievable, achievable_summary, findings, level
 
 # Models that a notebook shows.
 _SHOWN_MODELS = 50
 NO_INTERVAL = "There is no confidence interval of FAUC: resampling needs all rows in memory; these came in chunks."
 
 
-def summarise_rows(
-    chunks: StreamedChunks,
-    settings: Settings,
-    *,
-    stack: bool = True,
-    in_memory: bool = False,
-) -> dict[str, Any]:
+def summarise_rows(chunks: StreamedChunks, settings: Settings, *, stack: bool = True) -> dict[str, Any]:
     """Evaluate models and return all that a report shows."""
     base = evaluate_chunks(chunks, **settings.measures())
     check_reference(settings.reference, base.groups)
-    bounds = bounds_in_memory(chunks, base, settings) if in_memory else None
-    tried, note = trial(chunks, base, settings, in_memory=in_memory) if stack else (None, "")
+    bounds = fauc_bounds(chunks, base, settings)
+    tried, note = trial(chunks, base, settings) if stack else (None, "")
     notes = [text for text in (note, "" if bounds else NO_INTERVAL) if text]
     family = family_name(chunks.names)
     summary = summarise(base, settings.with_notes(*notes), stack=tried, stack_family=family, interval=bounds)
     if settings.baseline is not None and settings.accuracy == "accuracy":
-        rows = gathered(chunks) if in_memory else None
-        summary["differences"] = differences(chunks, base, settings, rows=rows)
-    if in_memory:
+        summary["differences"] = differences(chunks, base, settings)
+    if chunks.in_memory:
         summary["strata"] = pooled_strata(gathered(chunks), settings)
     return summary
-
-
-def bounds_in_memory(chunks: StreamedChunks, base: Evaluation, settings: Settings) -> tuple[float, float]:
-    """Return the confidence interval of FAUC from rows that are in memory."""
-    rows, weight, measures = gathered(chunks), settings.weight, settings.measures()
-    return fauc_bounds(rows, base, weight=weight, confidence=settings.confidence, measures=measures)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -106,9 +92,8 @@ class AuditResult:
     @property
     def findings(self) -> tuple[str, ...]:
         """The findings in sentences."""
-        said = [plain(pieces) for key in ("recommendation", "overview", "rule") if (pieces := self.summary.get(key))]
         limit = self.summary.get("achievable")
-        return (*said, limit["sentence"]) if limit else tuple(said)
+        return (*findings(self.summary), *([limit["sentence"]] if limit else []))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -291,7 +276,7 @@ def audit(
     """
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
-    named_measure(fairness)
+    named_measure(fairness)  # raises if there is none of that name
     accuracy = _name_of(accuracy)
     if achievable is not None and (not labelled or accuracy != "accuracy"):
         raise InvalidInputError("achievable must be None without labels, and with another accuracy than 'accuracy'")
@@ -315,7 +300,7 @@ def audit(
     )
     if labelled and CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")
-    survey = Surveyor("y_true" if labelled else None, settings.regression)(rows)
+    survey = survey_rows(rows, label="y_true" if labelled else None, regression=settings.regression)
     prepared, word, guess = _prepared(
         rows, survey, settings, labelled, positive, one_of(missing, MISSING, parameter="missing")
     )
@@ -341,7 +326,7 @@ def audit(
     )
     if not labelled:
         return AuditResult(summarise_selections(chunks, settings))
-    summary = summarise_rows(whole(gathered(chunks)), settings, stack=stack, in_memory=True)
+    summary = summarise_rows(whole(gathered(chunks)), settings, stack=stack)
     if achievable is not None:
         models, submitted = summary["models"], summary["n_models"] + 1  # the constant decision is there for everybody
         have = taf_curve(models["fairness"][:submitted], models["accuracy"][:submitted])(min_fairness)
@@ -397,7 +382,10 @@ def _prepared(
         if word not in labels:
             raise InvalidInputError(f"positive must be one of {labels}; got {positive!r}")
     every = tuple(range(len(rows.names)))
-    return Prepared(word, settings.regression, every, (), rows.names, missing)(rows), word, guess
+    prepared = prepare_rows(
+        rows, positive=word, regression=settings.regression, kept=every, names=rows.names, missing=missing
+    )
+    return prepared, word, guess
 
 
 def _limits(threshold: Any, rows: Rows, survey: Survey, labelled: bool) -> dict[str, tuple[float, ...]]:
