@@ -270,12 +270,12 @@ def test_a_damaged_cell_is_made_again(tmp_path, damage):
         tmp_path, tables=("dp",), tasks=("compas-race",), methods=("random-forest",), settings="tiny"
     )
     (cell,) = replace(request, splits=(0,)).cells()
-    store = request.folders.store()
+    store = request.store()
     store.add(make_record(status="done", method="random-forest"))
     (path,) = tmp_path.rglob("*.json")
     path.write_bytes(damage)
     assert store.load() == {}
-    assert unfinished([cell], request.folders) == [cell]
+    assert unfinished([cell], request) == [cell]
 
 
 @pytest.mark.parametrize(
@@ -299,7 +299,7 @@ def test_a_request_that_cannot_be_met_is_refused_before_any_work(changes, messag
 def test_a_failed_cell_is_tried_again_and_a_finished_one_is_not(tmp_path):
     request = Reproduction(tmp_path, tables=("dp",), tasks=("compas-race",), splits=(0,), settings="tiny")
     request = replace(request, methods=("random-forest", "mp-paper"))
-    store = request.folders.store()
+    store = request.store()
     points = {"fairness": [0.9, 1.0], "accuracy": [0.6, 0.5]}
     done = make_record(status="done", method="random-forest", fauc=0.123, points=points)
     store.add(done)

@@ -277,14 +277,14 @@ def test_bad_files(tmp_path):
         list(file_chunks(tmp_path / "ok.parquet", label="y", sensitive="sex", scores=["word"]))
     with pytest.raises(InvalidInputError, match="got none with numbers"):
         file_chunks(tmp_path / "ok.parquet", label="y", sensitive=["sex", "a"])
-    with pytest.raises(InvalidInputError, match="chunk_rows must be in"):
+    with pytest.raises(InvalidInputError, match="chunk_rows must be at least"):
         file_chunks(tmp_path / "ok.parquet", label="y", sensitive="sex", chunk_rows=0)
     whole = (tmp_path / "ok.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[:-40])
     with pytest.raises(DataFileError, match="readable Parquet file"):
         file_chunks(tmp_path / "cut.parquet", label="y", sensitive="sex")
     (tmp_path / "words.csv").write_text("y,sex,a\n0,f,0.2\n1,m,high\n")
-    with pytest.raises(DataFileError, match="readable CSV file"):
+    with pytest.raises(DataFileError, match=r"column 'a' of words\.csv must hold numbers or truth values; got 'high'"):
         list(file_chunks(tmp_path / "words.csv", label="y", sensitive="sex", scores=["a"]))
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(DataFileError, match="readable CSV file"):

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import fairfrontier as ff
-from fairfrontier._cli.search import step_bar
+from fairfrontier._cli.console import step_bar
 from fairfrontier.cli import main
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import _BROWSERS

@@ -191,9 +191,9 @@ def test_communities_cut_is_strict_and_can_be_moved():
     ("call", "message"),
     [
         (lambda: datasets.load_communities(white_cut=1.0), "white_cut must leave communities on both sides"),
-        (lambda: datasets.load_communities(missing="drop"), "missing must be one of 'impute', 'keep', got 'drop'"),
-        (lambda: datasets.load_compas(races="three"), "races must be one of 'two', 'all', got 'three'"),
-        (lambda: datasets.load_compas(features="all"), "features must be one of 'binary', 'raw', got 'all'"),
+        (lambda: datasets.load_communities(missing="drop"), "missing must be one of 'impute', 'keep'; got 'drop'"),
+        (lambda: datasets.load_compas(races="three"), "races must be one of 'all', 'two'; got 'three'"),
+        (lambda: datasets.load_compas(features="all"), "features must be one of 'binary', 'raw'; got 'all'"),
         (lambda: datasets.load_bank(as_frame="yes"), "as_frame must be True, False or 'auto', got 'yes'"),
     ],
 )

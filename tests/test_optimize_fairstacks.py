@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -145,6 +146,20 @@ class TestOperatingPoints:
             values.append(fauc(curve, StepWeight(0.8)))
         best = int(np.argmax(values))
         assert np.array_equal(model.weights_, model.path_.weights[best])
+
+    @pytest.mark.parametrize("path", ["signed", "paper"])
+    @pytest.mark.parametrize("weight", [None, 3.0])
+    def test_the_tuned_ridge_is_one_of_those_given(self, rows, predictions, path, weight):
+        alphas = [0.7, 11.3, 190.1]
+        of_rows = {"sensitive_features": rows["sex"], "sample_weight": None if weight is None else np.full(N, weight)}
+        model, alone = (
+            FairStacksClassifier(path=path, family_scales=None, random_state=0, **ridge)
+            for ridge in ({"alphas": alphas}, {"alpha": 1.0})
+        )
+        model.fit(predictions, rows["y"], **of_rows)
+        assert model.alpha_ in alphas
+        alone.set_params(alpha=model.alpha_).fit(predictions, rows["y"], **of_rows)
+        np.testing.assert_allclose(model.at(tau=0.02).weights_, alone.at(tau=0.02).weights_, rtol=1e-9)
 
     def test_tuned_points_are_out_of_fold(self, rows, predictions):
         """With noise models the training rows flatter; the cross-validated points do not."""
@@ -387,6 +402,19 @@ class TestInputs:
             model = clone(expected).fit(frame, rows["y"], sensitive_features=rows["sex"])
             np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(rows["X"]), atol=1e-10)
 
+    @pytest.mark.parametrize("cv", ["prefit", 3])
+    def test_base_models_see_the_names_of_a_pyarrow_table(self, rows, cv):
+        columns = {f"x{j}": rows["X"][:, j] for j in range(4)} | {"town": rows["race"]}
+        encoder = ColumnTransformer([("numbers", "passthrough", ["x0", "x1"]), ("town", OneHotEncoder(), ["town"])])
+        pipeline = make_pipeline(encoder, LogisticRegression())
+        y, sex = np.where(rows["y"] == 1, "yes", "no") if cv == "prefit" else rows["y"], rows["sex"]
+        scores = []
+        for frame in (pd.DataFrame(columns), pa.table({name: values.tolist() for name, values in columns.items()})):
+            models = [("lr", clone(pipeline).fit(pd.DataFrame(columns), y))]
+            model = FairStacksClassifier(models, cv=cv, alpha=1.0, random_state=0, group_models=False)
+            scores.append(model.fit(frame, y, sensitive_features=sex).predict_path(frame))
+        np.testing.assert_allclose(*scores, atol=1e-12)
+
     def test_single_precision_stays_close(self, rows, predictions):
         model = FairStacksClassifier(random_state=0)
         double = clone(model).fit(predictions, rows["y"], sensitive_features=rows["sex"])
@@ -479,3 +507,10 @@ def test_predictions_by_name_are_taken_in_any_order():
     np.testing.assert_allclose(by_name.predict_path(shuffled), by_column.predict_path(matrix), atol=1e-12)
     with pytest.raises(InvalidInputError, match="X must hold the predictions of every base model; 'c' is missing"):
         by_name.predict({"a": named["a"], "b": named["b"]})
+
+
+@pytest.mark.parametrize("kind", [int, bool])
+def test_labels_that_lost_their_type_in_a_table_are_scored_as_they_were_fitted(rows, predictions, kind):
+    y = rows["y"].astype(kind).astype(object)
+    model = FairStacksClassifier(alpha=1.0).fit(predictions, y, sensitive_features=rows["sex"])
+    assert model.score(predictions, y) == np.mean(model.predict(predictions) == y)

@@ -220,6 +220,43 @@ class TestRequests:
         assert both.selection_.ratio >= 0.8
         assert both.selection_.estimated >= 0.95 - 1e-9
 
+    def test_what_the_rows_cannot_tell_apart_costs_no_accuracy(self):
+        H, y, group = population(7, 800, shift=1.0)
+        model = FairStacksClassifier("precomputed", random_state=0).fit(H, y, sensitive_features=group)
+        fair = model.select(0.99)
+        assert fair.selection_.notes[0].startswith("these rows are too few to show a fairness of 0.99")
+        # 0.060 where only the very smallest gap will do, and no fairer on new rows.
+        assert fair.selection_.given_up < 0.05
+        new, of_new, groups = population(1007, 40_000, shift=1.0)
+        assert fairness(fair.predict(new), groups) > 0.94
+        assert np.mean(fair.predict(new) == of_new) > 0.64
+
+    def test_the_group_that_is_known_least_is_named(self):
+        H, y, group = clear_cases(3, 900)
+        names = np.array(["a", "b", "c"])[group]
+        rare = np.flatnonzero(group == 1)
+        names[rare[12:]] = "c"
+        model = FairStacksClassifier("precomputed", random_state=0).fit(H, y, sensitive_features={"race": names})
+        notes = model.select(0.97).selection_.notes
+        assert any("race=b has 12 rows, so that its rate is known to ±" in note for note in notes), notes
+        assert any(note.endswith("merge it with another group, or use more rows") for note in notes)
+        # Of two groups none can be merged.
+        H, y, group = population(7, 800, shift=1.0)
+        model = FairStacksClassifier("precomputed", random_state=0).fit(H, y, sensitive_features=group)
+        (note,) = (note for note in model.select(0.99).selection_.notes if "is known to" in note)
+        assert note == "sensitive_feature=1 has 318 rows, so that its rate is known to ± 0.05 only: use more rows"
+        assert not any("is known to" in note for note in model.select(0.9).selection_.notes)
+
+    def test_one_attribute_of_calibration_rows_needs_no_name(self, fitted):
+        model, _ = fitted
+        H, _, group = population(11, 2000)
+        named = {"sensitive": group}
+        chosen = [
+            model.select(0.85, confidence=0.95, calibration=(H, None, given)).selection_ for given in (group, named)
+        ]
+        assert chosen[0].promised == chosen[1].promised == 0.85
+        assert chosen[0].rates == chosen[1].rates
+
     def test_what_cannot_be_asked(self, fitted):
         model, (H, y, group) = fitted
         with pytest.raises(
@@ -230,6 +267,8 @@ class TestRequests:
             model.select(0.9, calibration=(H, y, group))
         with pytest.raises(InvalidInputError, match=r"calibration must be \(X, y, sensitive_features\)"):
             model.select(0.9, confidence=0.9, calibration=H)
+        with pytest.raises(InvalidInputError, match=r"got a tuple of 2: y may be None"):
+            model.select(0.9, confidence=0.9, calibration=(H, y))
         with pytest.raises(InvalidInputError, match="secret must have at least 16 bytes"):
             model.select(0.9, randomize=True, secret="short")
         rows = population(0, 400)

@@ -213,10 +213,18 @@ class TestNumbers:
             ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 400)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 100)
+            ff.tradeoff_points(y, scores, sensitive_features=np.arange(500) % 30)
             ff.tradeoff_points(y, scores, sensitive_features=(np.arange(500) % 400).astype(str))
         points = ff.tradeoff_points(y, scores, sensitive_features=(10 * income).astype(int).astype(str))
         assert points.bias.shape[1] == 45
+
+    def test_an_age_in_years_gets_advice(self):
+        y, scores, _, _ = problem(6, n=500)
+        age = 18 + np.arange(500) % 62
+        for years in (age, age.astype(float), age / 2):
+            with pytest.warns(UserWarning, match=r"has 62 different numbers.*np.digitize.*from_numbers"):
+                points = ff.tradeoff_points(y, scores, sensitive_features=years)
+            assert len(points.sets.names) == 62
 
     def test_a_matrix_of_probabilities_is_told_where_it_belongs(self):
         y, scores, p, _ = problem(4)

@@ -68,8 +68,9 @@ __all__ = [
 _SHOWN_OPTIONS = 12
 # Largest sum of weights, and the reciprocal of the smallest: squares of both are still numbers.
 _LARGEST_WEIGHT = 1e100
-# An attribute of more different numbers than this is a number, and no set of groups.
-_MOST_NUMBERS = 200
+# An attribute of more different numbers than the first may be a number, like an age in years, and no set of groups;
+# with more than the second, and fractions, it is one.
+_MOST_CODES, _MOST_NUMBERS = 30, 200
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,9 +174,16 @@ def number(
         raise InvalidInputError(f"{parameter} must be a number; got {value!r}{advice}") from None
     inside = low < result < high if strict else low <= result <= high
     if not inside:
-        left, right = "()" if strict else "[]"
-        raise InvalidInputError(f"{parameter} must be in {left}{low:g}, {high:g}{right}; got {value!r}{advice}")
+        raise InvalidInputError(f"{parameter} must be {_within(low, high, strict)}; got {value!r}{advice}")
     return result
+
+
+def _within(low: float, high: float, strict: bool = False) -> str:
+    """Say where a number must be, without a limit that is infinite."""
+    if strict or high < np.inf:
+        left, right = "()" if strict else "[]"
+        return f"in {left}{low:g}, {high:g}{right}"
+    return "a number" if low == -np.inf else f"at least {low:g}"
 
 
 def whole_number(value: Any, *, parameter: str, low: float = -np.inf, high: float = np.inf, advice: str = "") -> int:
@@ -199,7 +207,7 @@ def whole_number(value: Any, *, parameter: str, low: float = -np.inf, high: floa
     if whole is None:
         raise InvalidInputError(f"{parameter} must be a whole number; got {value!r}{advice}")
     if not low <= whole <= high:
-        raise InvalidInputError(f"{parameter} must be in [{low:g}, {high:g}]; got {value!r}{advice}")
+        raise InvalidInputError(f"{parameter} must be {_within(low, high)}; got {value!r}{advice}")
     return whole
 
 
@@ -342,7 +350,7 @@ def _no_model() -> InvalidInputError:
     return InvalidInputError("y_preds must hold at least one model; got none: give one column of scores per model")
 
 
-def two_classes(classes: Sequence[Any]) -> tuple[Any, Any]:
+def two_classes(classes: Sequence[Any], *, parameter: str = "y_true") -> tuple[Any, Any]:
     """Return the two classes of a label from its sorted distinct values, the positive one last."""
     if len(classes) == 2:
         return classes[0], classes[1]
@@ -350,9 +358,9 @@ def two_classes(classes: Sequence[Any]) -> tuple[Any, Any]:
     advice = (
         "for regression use accuracy='r2' or 'exp_mse'"
         if len(classes) > 2
-        else "both classes must occur: evaluate the models on more rows"
+        else "both classes must occur: use more rows"
     )
-    raise InvalidInputError(f"y_true must have two classes; got {len(classes)} ({shown}): {advice}")
+    raise InvalidInputError(f"{parameter} must have two classes; got {len(classes)} ({shown}): {advice}")
 
 
 def labels(y_true: Any) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
@@ -417,16 +425,20 @@ def sample_weights(sample_weight: Any, n_rows: int, *, first_row: int = 0, whole
         )
     if not whole:
         return weights
-    if not weights.any():
-        raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
     with np.errstate(over="ignore"):
-        total = weights.sum()
+        total_weight(float(weights.sum()), parameter="sample_weight")
+    return weights
+
+
+def total_weight(total: float, *, parameter: str) -> None:
+    """Raise if the weights of all rows are zero, or too large or too small to compute with."""
+    if total == 0:
+        raise InvalidInputError(f"{parameter} must have a positive sum; got only zeros: give some row a weight")
     if not 1.0 / _LARGEST_WEIGHT <= total <= _LARGEST_WEIGHT:
         raise InvalidInputError(
-            f"sample_weight must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
+            f"{parameter} must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
             f"{total:g}: divide all weights by a common number"
         )
-    return weights
 
 
 def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
@@ -469,6 +481,11 @@ def _attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
     if is_series(sensitive_features):
         name = getattr(sensitive_features, "name", None)
         return {str(name or "sensitive_feature"): column(sensitive_features, parameter="sensitive_features")}
+    if isinstance(sensitive_features, str):
+        raise InvalidInputError(
+            f"sensitive_features must hold one value per row; got {sensitive_features!r}: if that is the name of a "
+            f"column, pass the column itself, data[{sensitive_features!r}]"
+        )
     array = as_array(sensitive_features, parameter="sensitive_features")
     if array.ndim == 2 and array.shape[1] != 1:
         return {f"sensitive_feature_{j}": array[:, j] for j in range(array.shape[1])}
@@ -492,24 +509,30 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
     """Raise if an attribute has one group only, or is a number and no set of groups."""
-    numbers = (int, float, np.integer, np.floating)
-    if len(groups) > _MOST_NUMBERS and all(isinstance(group, numbers) for group in groups):
-        advice = (
-            f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
-            "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "
-            "covariance with the decisions, or make it text if they are groups after all"
-        )
-        if any(isinstance(group, float) and not group.is_integer() for group in groups):
-            shares = all(0.0 <= group <= 1.0 for group in groups)
-            raise GroupError(advice + ("; of probabilities of groups make ProbableGroups(matrix)" if shares else ""))
-        # Whole numbers may be codes of groups.
-        warnings.warn(advice, UserWarning, stacklevel=2)
+    check_no_measurement(groups, name)
     if len(groups) < 2:
         shown = repr(groups[0]) if groups else "no row at all"
         raise GroupError(
             f"sensitive_features[{name!r}] must have at least two groups; got only {shown}: "
             "fairness compares groups, so use rows in which more than one occurs"
         )
+
+
+def check_no_measurement(groups: Sequence[Any], name: str) -> None:
+    """Raise if an attribute is a number with fractions and no set of groups; warn of many whole numbers."""
+    numbers = (int, float, np.integer, np.floating)
+    if len(groups) > _MOST_CODES and all(isinstance(group, numbers) for group in groups):
+        advice = (
+            f"sensitive_features[{name!r}] has {len(groups)} different numbers, and as groups each would be compared "
+            "with each: cut it into classes (np.digitize), give ProbableGroups.from_numbers(values) to measure its "
+            "covariance with the decisions, or make it text if they are groups after all"
+        )
+        fractions = any(isinstance(group, float) and not group.is_integer() for group in groups)
+        if fractions and len(groups) > _MOST_NUMBERS:
+            shares = all(0.0 <= group <= 1.0 for group in groups)
+            raise GroupError(advice + ("; of probabilities of groups make ProbableGroups(matrix)" if shares else ""))
+        # Whole numbers may be codes of groups, and a few fractions grades.
+        warnings.warn(advice, UserWarning, stacklevel=2)
 
 
 def unit_interval_pairs(

@@ -258,6 +258,19 @@ def apply(
     terminal.print_applied(terminal.make_console(), applied, out)
 
 
+# Options of `search` that `FairSearch` has under the same names.
+_SEARCH_WORDS = (
+    "fairness",
+    "min_fairness",
+    "min_ratio",
+    "margin",
+    "confidence",
+    "sensitive_mode",
+    "threshold",
+    "use_sensitive",
+)
+
+
 @app.command()
 def search(
     out: Out,
@@ -320,61 +333,41 @@ def search(
     force: Force = False,
 ) -> None:
     """Search a table for a less discriminatory alternative, and certify it; start it again to go on after a stop."""
+    words = locals()
     check_installed("pyarrow", "jinja2", "skops", extra="cli", purpose="search")
     from fairfrontier._cli import console as terminal
     from fairfrontier._cli.options import check_seed, parse_delimiter
-    from fairfrontier._cli.search import (
-        SEARCH_OUTPUTS,
-        check_achievable,
-        check_steps,
-        parse_duration,
-        run_search,
-        search_table,
-        start_anew,
-        step_bar,
-    )
+    from fairfrontier._cli.search import SEARCH_OUTPUTS, parse_duration, run_search, search_table, start_anew
+    from fairfrontier._validation import one_of, whole_number
+    from fairfrontier.limit._task import LIMIT_MEASURES
     from fairfrontier.report._outputs import find_browser
     from fairfrontier.search import FairSearch
     from fairfrontier.search._summary import PDF
+    from fairfrontier.search._training import LEAST_STEPS
 
     check_output(out, ("summary.json",), force=force)
     check_inputs(out, (*SEARCH_OUTPUTS, PDF, "steps"), file)
     if pdf:
         find_browser("dossier.html")  # now, not after the search
     if achievable:
-        check_achievable(fairness)
-    seconds, chosen_seed, chosen_steps = parse_duration(time), check_seed(seed), check_steps(steps)
-    table = search_table(
-        file,
-        dataset,
-        label=label,
-        sensitive=sensitive or (),
-        baseline=baseline,
-        positive=positive,
-        missing=missing,
-        min_group=min_group,
-        delimiter=parse_delimiter(delimiter),
-        encoding=encoding,
-    )
+        one_of(fairness, LIMIT_MEASURES, parameter="--fairness with --achievable")
+    seconds = parse_duration(time)
+    check_seed(seed)
+    max_steps = whole_number(steps, parameter="--steps", low=LEAST_STEPS, high=1000)
+    columns = {name: words[name] for name in ("label", "baseline", "positive", "missing", "min_group", "encoding")}
+    table = search_table(file, dataset, sensitive=sensitive or (), delimiter=parse_delimiter(delimiter), **columns)
     if force:
         start_anew(out)
-    with step_bar() as progress:
+    with terminal.step_bar() as progress:
         found = FairSearch(
-            fairness=fairness,
-            min_fairness=min_fairness,
-            min_ratio=min_ratio,
-            margin=margin,
-            confidence=confidence,
+            **{name: words[name] for name in _SEARCH_WORDS},
             time=seconds,
-            max_steps=chosen_steps,
-            sensitive_mode=sensitive_mode,
-            use_sensitive=use_sensitive,
+            max_steps=max_steps,
             drop=(*(drop or ()), *(() if use_sensitive else table.drop)),
             keep=tuple(keep or ()),
-            threshold=threshold,
             cross_fit="auto" if cross_fit is None else cross_fit,
             n_jobs=jobs,
-            random_state=chosen_seed,
+            random_state=seed,
             folder=out,
             progress=progress,
         )
@@ -415,12 +408,12 @@ def demo(
     check_output(out, DEMO_OUTPUTS, force=force)
     console = terminal.make_console()
     console.print("Adult census data: five classifiers and 200 small trees, fairness between genders.")
-    result = run_demo()
+    summary, points = run_demo()
     removed = left_over(out, DEMO_OUTPUTS) if force else []
     with writing(out, force=force, remove=removed) as folder:
-        write_results(result.summary, folder)
-        save_picture(result, folder / "taf.png")
-    terminal.print_summary(console, result.summary)
+        write_results(summary, folder)
+        save_picture(points, folder / "taf.png")
+    terminal.print_summary(console, summary)
     terminal.print_files(console, out, DEMO_OUTPUTS, removed)
 
 
@@ -472,25 +465,32 @@ def reproduce(
     drop: Annotated[
         list[str] | None, typer.Option(help="With --data: a column that is no feature; repeatable.")
     ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="With --data: a column that is a feature, whatever it tells; repeatable.")
+    ] = None,
 ) -> None:
     """Reproduce the paper's tables, or the whole comparison on your table; a stopped run goes on where it was."""
     check_installed("matplotlib", extra="benchmark", purpose="reproduce")
-    from fairfrontier._cli.reproduce import run_reproduce, user_table
+    from fairfrontier._cli.reproduce import check_splits, listed, run_reproduce, settings_of, user_table
+    from fairfrontier.benchmark import TRACKS, Reproduction
+    from fairfrontier.benchmark._reproduce import TABLES
 
+    check_output(out, (), force=True)
     run_reproduce(
-        out,
-        table,
-        tasks,
-        methods,
-        splits=splits,
-        jobs=jobs,
-        quick=quick,
-        cache=cache,
-        redo=redo,
-        tracks=track,
-        own=method,
-        grid=grid,
-        data=None if data is None else user_table(data, label, sensitive, positive, drop),
+        Reproduction(
+            out=out,
+            tables=listed(table) or (TABLES if data is None else ("dp", "eo")),
+            tasks=listed(tasks),
+            methods=listed(methods),
+            tracks=listed(track) or tuple(TRACKS),
+            own=listed(method),
+            data=user_table(data, label, sensitive, positive, drop, keep),
+            splits=tuple(range(check_splits(splits, quick=quick))),
+            jobs=jobs,
+            settings=settings_of(quick, grid),
+            cache=cache,
+            redo=redo,
+        )
     )
 
 

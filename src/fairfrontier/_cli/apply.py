@@ -1,6 +1,6 @@
 """The command `apply`: score the rows of a new file with a saved stack, by the names of its columns."""
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text
-from fairfrontier._cli.table import open_file
+from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text, shown
+from fairfrontier._cli.table import SLACK, open_file
 from fairfrontier._columns import finite, is_missing
 from fairfrontier._extras import require
 from fairfrontier._persistence import load
@@ -17,13 +17,13 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, number
 from fairfrontier._writing import csv_lines
 from fairfrontier.chunks import file_chunks
-from fairfrontier.chunks._files import is_number
-from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
+from fairfrontier.chunks._files import is_number, read_batches
+from fairfrontier.chunks._formats import NOTHING, TableFile
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report._prepare import as_text, in_bands, label_text
+from fairfrontier.report._prepare import UNKNOWN, as_text, in_bands, label_text
 from fairfrontier.report._tables import proportion_test
-from fairfrontier.search import SearchModel
+from fairfrontier.search import FairSearch, SearchModel
 from fairfrontier.search._table import News, read_columns
 
 # Rates that differ by this much, and not by chance, have moved.
@@ -34,47 +34,32 @@ _RAW_ROWS = 20_000
 _WRITTEN = ("score", "decision")
 
 
-@dataclass(frozen=True, eq=False)
-class GroupRates:
-    """Selected rows and rows of each group of each attribute; those of two parts can be added.
-
-    Of predicted numbers it is their sum instead of selected rows.
-    """
-
-    counts: dict[str, dict[str, tuple[float, int]]]
-
-    def __add__(self, other: "GroupRates") -> "GroupRates":
-        """Return the counts of both parts together."""
-        both: dict[str, dict[str, tuple[float, int]]] = {name: dict(groups) for name, groups in self.counts.items()}
-        for name, groups in other.counts.items():
-            for group, (selected, rows) in groups.items():
-                mine = both.setdefault(name, {}).get(group, (0, 0))
-                both[name][group] = mine[0] + selected, mine[1] + rows
-        return GroupRates(both)
+# Of each attribute and group: selected rows, or for predicted numbers their sum, and rows.
+GroupCounts = dict[str, dict[str, tuple[float, int]]]
 
 
-def count_groups(rows: Rows, selected: NDArray[Any]) -> GroupRates:
-    """Count the selected rows of each group, or add up its predicted numbers."""
-    counts: dict[str, dict[str, tuple[float, int]]] = {}
+def add_groups(counts: GroupCounts, rows: Rows, selected: NDArray[Any]) -> None:
+    """Add the selected rows of each group, or its predicted numbers, to what was counted before."""
     for name, values in rows.sensitive.items():
         texts, codes = as_text(values)
-        total = np.bincount(codes[codes >= 0], minlength=len(texts))
-        chosen = np.bincount(codes[codes >= 0], weights=selected[codes >= 0], minlength=len(texts))
-        counts[name] = {text: (float(chosen[i]), int(total[i])) for i, text in enumerate(texts)}
-    return GroupRates(counts)
+        if (codes < 0).any():  # rows without a group are counted, too
+            codes = np.where(codes < 0, len(texts), codes)
+            texts = [*texts, UNKNOWN]
+        of_name, total = counts.setdefault(name, {}), np.bincount(codes, minlength=len(texts))
+        chosen = np.bincount(codes, weights=selected, minlength=len(texts))
+        for text, more, n_rows in zip(texts, chosen.tolist(), total.tolist(), strict=True):
+            before = of_name.get(text, (0.0, 0))
+            of_name[text] = before[0] + more, before[1] + n_rows
 
 
 @dataclass(frozen=True, eq=False)
 class Applied:
-    """What `apply` did: the number of rows, the counts of groups in this file, and warnings.
-
-    `regression` says that the model predicts numbers, and decides nothing.
-    """
+    """What `apply` did."""
 
     n_rows: int
-    rates: GroupRates
+    counts: GroupCounts  # of the groups in this file
     warnings: tuple[str, ...]
-    regression: bool = False
+    regression: bool = False  # whether the model predicts numbers, and decides nothing
 
 
 def run_apply(
@@ -83,22 +68,51 @@ def run_apply(
     """Score a file and write score and decision of every row, in the order of the file."""
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
-    model = load(model_file)
+    model = _loaded(model_file)
+    model = model.model_ if isinstance(model, FairSearch) else model
     table = open_file(file)
     kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
     if isinstance(model, SearchModel):
         return _apply_search(model, table, out, kept, chunk_rows)
     if not hasattr(model, "path_") or not hasattr(model, "names_"):
-        raise InvalidInputError(f"MODEL must be a fitted stack; {model_file.name} holds a {type(model).__name__}")
-    reading = _Reading.of(model, table, kept)
-    total, rates = 0, GroupRates({})
+        raise InvalidInputError(
+            f"MODEL must be a fitted stack or search; {model_file.name} holds a {type(model).__name__}"
+        )
+    reading, regression = _Reading.of(model, table, kept), not hasattr(model, "classes_")
+    labels, total = _labels(model), 0
+    counts: GroupCounts = {}
     with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:
-        stream.write(csv_lines([[*kept, "score"] + (["decision"] if hasattr(model, "classes_") else [])]))
-        for text, rows, found in _scored(reading, model, chunk_rows):
-            stream.write(text)
-            total, rates = total + rows, rates + found
-    moved = _moved(rates, getattr(model, "group_rates_", {}))
-    return Applied(total, rates, moved, regression=not hasattr(model, "classes_"))
+        stream.write(csv_lines([[*kept, *_WRITTEN[: 1 if regression else 2]]]))
+        for rows in reading.chunks(chunk_rows):
+            finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
+            if hasattr(model, "_labels_"):  # the command `stack` fits to such scores alone
+                _check_unit(rows)
+            H = rows.scores.astype(np.float64)
+            columns, selected = _decided(model, H, labels)
+            stream.write(csv_lines(zip(*reading.copied(rows), *columns, strict=True), keep_numbers=True))
+            add_groups(counts, reading.of_groups(rows), selected)
+            total += len(rows)
+    return Applied(total, counts, _moved(counts, getattr(model, "group_rates_", {})), regression)
+
+
+def _decided(model: Any, H: FloatArray, labels: Any) -> tuple[list[Any], NDArray[Any]]:
+    """Return the columns to write for scores of models (n, k), and who is selected, or the predicted numbers."""
+    scores: FloatArray = model._scores_of(H)
+    if labels is None:
+        return [scores], scores
+    # Of a model that randomises the score is the probability of the decision that is drawn.
+    shown = np.clip(scores, 0.0, 1.0) if model.mixture_ is None else model._accepted(H)
+    selected = np.asarray(model._drawn(H))
+    return [shown, np.asarray(labels, dtype=object)[selected.astype(np.intp)]], selected
+
+
+def _loaded(model_file: Path) -> Any:
+    """Load what `stack` or `search` wrote; errors name the argument."""
+    try:
+        return load(model_file)
+    except InvalidInputError as error:
+        ours = str(error).replace("path must be a file written by save", "MODEL must be what `stack` or `search` wrote")
+        raise InvalidInputError(ours) from None
 
 
 def _checked_names(table: TableFile, keep: tuple[str, ...], written: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +144,7 @@ def _apply_search(
             copied: list[Any] = [batch.column(name).to_pylist() for name in keep]
             stream.write(csv_lines(zip(*copied, np.clip(scores, 0.0, 1.0), decided, strict=True), keep_numbers=True))
             total, news = total + len(scores), news + model.news(columns)
-    return Applied(total, GroupRates({}), tuple(news.words()))
+    return Applied(total, {}, tuple(news.words()))
 
 
 def _as_features(batch: Any, table: TableFile, model: SearchModel, keep: tuple[str, ...]) -> Any:
@@ -169,18 +183,18 @@ class _Reading:
     def of(cls, model: Any, table: TableFile, keep: tuple[str, ...]) -> "_Reading":
         """Return how a model reads a file, of which it checks the columns."""
         decisions = {}
+        _check_there(table, model.names_)
         for name in model.names_:
-            check_column(table, name, option="MODEL")
             words = getattr(model, "_decisions_", {}).get(name)  # of an older file there are none
             if words is not None and is_text(table.types[name]):
                 decisions[name] = tuple(words)
             else:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         groups = tuple(name for name, _ in getattr(model, "_groups_", []) if name in table.types)
         bands = {name: tuple(getattr(model, "_bands_", {}).get(name, ())) for name in groups}
         for name, limits in bands.items():
             if limits:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         limits_of = {name: limits for name, limits in bands.items() if limits}
         return cls(table, tuple(model.names_), keep, groups, limits_of, decisions)
 
@@ -226,6 +240,27 @@ class _Reading:
         return Rows(None, rows.scores, found, rows.names, rows.row)
 
 
+def _check_there(table: TableFile, names: Sequence[str]) -> None:
+    """Raise for columns of the stack's models that a file does not have, and name them."""
+    missing = [name for name in names if name not in table.types]
+    if missing:
+        raise InvalidInputError(
+            f"FILE must have a column for each model of the stack; {table.path.name} has no {shown(missing)}: its "
+            f"columns are {shown(list(table.types))}"
+        )
+
+
+def _check_unit(rows: Rows) -> None:
+    """Refuse scores outside [0, 1], as `stack` does: they are not what the stack was fitted to."""
+    low, high = rows.scores.min(axis=0), rows.scores.max(axis=0)
+    for name, least, most in zip(rows.names, low.tolist(), high.tolist(), strict=True):
+        if least < -SLACK or most > 1 + SLACK:
+            raise InvalidInputError(
+                f"FILE must have scores in [0, 1], as the stack was fitted to; got {least:g} to {most:g} in {name!r}: "
+                "turn them into probabilities first"
+            )
+
+
 def _labels(model: Any) -> Any:
     """Return the two labels as they stood in the file that the stack was fitted to; None: it predicts numbers."""
     classes, own = getattr(model, "classes_", None), getattr(model, "_labels_", None)
@@ -235,29 +270,10 @@ def _labels(model: Any) -> Any:
     return own if [label_text(one) for one in own] == [label_text(one) for one in classes] else classes
 
 
-def _scored(reading: _Reading, model: Any, chunk_rows: int | None) -> Iterator[tuple[str, int, GroupRates]]:
-    """Yield the lines of each chunk, its number of rows, and the counts of its groups."""
-    labels = _labels(model)
-    for rows in reading.chunks(chunk_rows):
-        finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
-        H = rows.scores.astype(np.float64)
-        scores: FloatArray = model._scores_of(H)
-        columns, selected = reading.copied(rows), scores
-        if labels is None:
-            columns.append(scores)
-        else:
-            # Of a model that randomises the score is the probability of the decision that is drawn.
-            columns.append(np.clip(scores, 0.0, 1.0) if model.mixture_ is None else model._accepted(H))
-            selected = model._drawn(H)
-            columns.append(np.asarray(labels, dtype=object)[selected.astype(np.intp)])
-        lines = csv_lines(zip(*columns, strict=True), keep_numbers=True)
-        yield lines, len(rows), count_groups(reading.of_groups(rows), selected)
-
-
-def _moved(rates: GroupRates, at_fitting: dict[str, dict[str, list[int]]]) -> tuple[str, ...]:
+def _moved(counts: GroupCounts, at_fitting: dict[str, dict[str, list[int]]]) -> tuple[str, ...]:
     """Return a warning for every group whose rate is another than where the stack was evaluated."""
     warnings = []
-    for name, groups in rates.counts.items():
+    for name, groups in counts.items():
         for group, (selected, rows) in groups.items():
             before = at_fitting.get(name, {}).get(group)
             if before is None:

@@ -3,7 +3,6 @@
 import datetime
 import hashlib
 import importlib.metadata
-import math
 import platform
 import shlex
 from pathlib import Path
@@ -16,18 +15,18 @@ from fairfrontier._cli.options import AuditOptions, check_seed
 from fairfrontier._cli.output import command_line
 from fairfrontier._cli.table import AuditTable, open_audit
 from fairfrontier._persistence import save
-from fairfrontier._validation import number, one_of
+from fairfrontier._validation import number
 from fairfrontier._writing import to_csv
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.quantify._fauc import Weight
 from fairfrontier.report import Settings, summarise
-from fairfrontier.report._audit import NO_INTERVAL, bounds_in_memory, summarise_rows
+from fairfrontier.report._audit import NO_INTERVAL, summarise_rows
+from fairfrontier.report._evaluate import fauc_bounds
 from fairfrontier.report._outputs import output_names, write_results
 from fairfrontier.report._prepare import label_text
 from fairfrontier.report._stack import FittedStack, fit_on_part
-from fairfrontier.report._summarise import default_title, family_name
+from fairfrontier.report._summarise import family_name
 from fairfrontier.report._without_labels import summarise_selections
-from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, text
+from fairfrontier.report._words import Piece, accuracy, best_model, figure, level, said
 
 
 def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None) -> dict[str, Any]:
@@ -35,15 +34,16 @@ def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None
     weight = options.check()
     if options.label is None and options.accuracy != "accuracy":
         raise InvalidInputError("--accuracy needs --label: without labels no decision is right or wrong")
+    if options.label is None and options.positive is not None:
+        raise InvalidInputError("--positive needs --label: without labels there is no positive one")
     if options.label is None and options.fairness != "demographic_parity":
         raise InvalidInputError(f"--fairness {options.fairness} needs --label; without it there is demographic_parity")
     with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
-        table = open_audit(options, progress)
-        settings = settings_of(options, table, weight)
+        table = open_audit(options, weight, progress)
         if options.label is None:
-            summary = summarise_selections(table.chunks, settings)
+            summary = summarise_selections(table.chunks, table.settings)
         else:
-            summary = summarise_rows(table.chunks, settings, stack=stack, in_memory=table.in_memory)
+            summary = summarise_rows(table.chunks, table.settings, stack=stack)
     summary["trail"] = trail(options.file, table)
     return summary
 
@@ -66,64 +66,6 @@ def trail(file: Path, table: AuditTable) -> dict[str, Any]:
         "finished": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "versions": versions,
     }
-
-
-def settings_of(options: AuditOptions, table: AuditTable, weight: Weight) -> Settings:
-    """Return what was asked, for the summary."""
-    return Settings(
-        source=options.file.name,
-        label=options.label or "",
-        positive=table.labels[1],
-        fairness=options.fairness,
-        accuracy=options.accuracy,
-        sensitive_mode=options.sensitive_mode,
-        threshold=table.threshold,
-        rule=table.rule,
-        sample_weight=options.sample_weight,
-        weight=weight,
-        min_fairness=options.min_fairness,
-        confidence=options.confidence,
-        min_group=max(options.min_group, math.ceil(options.min_share * table.n_rows)),
-        reference=_references(options, table),
-        baseline=_baseline(options.baseline, table),
-        title=options.title or default_title(len(table.chunks.names), labelled=options.label is not None),
-        notes=table.notes,
-    )
-
-
-def _references(options: AuditOptions, table: AuditTable) -> dict[str, str]:
-    """Return the reference group of each attribute that has one."""
-    found: dict[str, str] = {}
-    for given in options.reference:
-        attribute, group = _reference(given, table, options.sensitive_mode)
-        if attribute in found:
-            raise InvalidInputError(
-                f"--reference must name one group of {attribute!r}; got {found[attribute]!r} and {group!r}"
-            )
-        found[attribute] = group
-    return found
-
-
-def _reference(text: str, table: AuditTable, sensitive_mode: str) -> tuple[str, str]:
-    """Return an attribute and its reference group from a text such as ``sex=Male``; of intersections unchecked."""
-    attribute, equals, group = text.partition("=")
-    if not equals:
-        raise InvalidInputError(f"--reference must be like sex=Male: attribute and group; got {text!r}")
-    if sensitive_mode == "intersectional":  # which of them there are, the evaluated rows say
-        return attribute, group
-    one_of(attribute, table.groups, parameter="--reference")
-    return attribute, one_of(group, table.groups[attribute], parameter=f"--reference {attribute}=")
-
-
-def _baseline(name: str | None, table: AuditTable) -> str | None:
-    if name is None:
-        return None
-    if name in table.left_out:
-        raise InvalidInputError(
-            f"--baseline {name!r} was left out of the models because it {table.left_out[name]}: name it, and all other "
-            "models, with --scores"
-        )
-    return one_of(name, table.chunks.names, parameter="--baseline")
 
 
 # What the summary says of a selection, beside what was delivered.
@@ -152,10 +94,10 @@ def run_stack(
         if min_fairness is not None:
             raise InvalidInputError("--tau and --min-fairness both choose the operating point: give one of them")
     with threadpool_limits(limits=1):
-        table = open_audit(options, progress)
+        table = open_audit(options, weight, progress)
         if table.rescaled:
             raise InvalidInputError("--scores of a stack must be in [0, 1]: turn them into probabilities first")
-        settings = settings_of(options, table, weight)
+        settings = table.settings
         fitted = fit_on_part(
             table.chunks,
             settings,
@@ -165,7 +107,6 @@ def run_stack(
             test_size=test_size,
             seed=seed,
             n_rows=table.n_rows,
-            in_memory=table.in_memory,
         )
         if not options.regression:  # predictions in the words of the file
             fitted.model.classes_ = np.array([_value(text) for text in table.labels])
@@ -174,7 +115,7 @@ def run_stack(
         # What `apply` needs to read another file as this one was read.
         fitted.model._bands_ = {name: list(limits) for name, limits in table.bands.items()}
         fitted.model._decisions_ = {name: list(words) for name, words in table.decisions.items()}
-        bounds = bounds_in_memory(fitted.held_out, fitted.base, settings) if table.in_memory else None
+        bounds = fauc_bounds(fitted.held_out, fitted.base, settings)
     summary = _stack_summary(fitted, settings, _choice(tau, min_fairness), bounds)
     summary["trail"] = trail(options.file, table)
     return summary, fitted
@@ -216,7 +157,7 @@ def _stack_summary(
     fitted: FittedStack, settings: Settings, choice: str, bounds: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Return the summary of a stack on rows that it has not seen."""
-    shown = f" and shown to be fair on {fitted.n_calibration:,} more" if fitted.n_calibration else ""
+    shown = f", and its fairness was tested on {fitted.n_calibration:,} more" if fitted.n_calibration else ""
     note = (
         f"The stack was fitted on {fitted.n_fit:,} rows{shown}; all figures are for the other "
         f"{fitted.base.n_rows:,}. Its operating point was chosen without them: {choice}."
@@ -249,31 +190,31 @@ def _operating(summary: dict[str, Any], fitted: FittedStack) -> dict[str, Any]:
 
 def _stack_words(summary: dict[str, Any]) -> list[Piece]:
     operating = summary["operating"]
-    return [
-        text(f"The fair stack has {summary['words']['accuracy']} "),
-        figure(accuracy(operating["accuracy"])),
-        text(" at fairness "),
-        figure(level(operating["fairness"])),
-        text(f" on {summary['n_rows']:,} rows that it has not seen. "),
-        *_selection_words(operating),
-    ]
+    return said(
+        "The fair stack has {measure} {accuracy} at fairness {fairness} on {n_rows} rows that it has not seen. ",
+        measure=summary["words"]["accuracy"],
+        accuracy=figure(accuracy(operating["accuracy"])),
+        fairness=figure(level(operating["fairness"])),
+        n_rows=f"{summary['n_rows']:,}",
+    ) + _selection_words(operating)
 
 
 def _selection_words(operating: dict[str, Any]) -> list[Piece]:
     """Return asked, promised and delivered side by side."""
     if operating.get("asked") is None:
         return []
-    if operating["promised"] is None:
-        known = [text(", estimated "), figure(level(operating["estimated"]))]
-    else:
-        sure = f" with confidence {operating['confidence']:g} on {operating['rows_calibrated']:,} rows"
-        known = [text(", promised "), figure(level(operating["promised"])), text(sure)]
-    asked, delivered = figure(level(operating["asked"])), figure(level(operating["fairness"]))
-    unmet = operating["promised"] is None and operating["estimated"] < operating["asked"] - _SHOWN
-    more = (
-        "The request was not met: these rows cannot show that much, and this stack seems the fairest. " if unmet else ""
+    promised = operating["promised"] is not None
+    known = "promised {shown}{sure}" if promised else "estimated {shown}"
+    sure = f" with confidence {operating['confidence']:g} on {operating['rows_calibrated']:,} rows" if promised else ""
+    unmet = not promised and operating["estimated"] < operating["asked"] - _SHOWN
+    more = "The request was not met: these rows cannot show that much, and this stack seems the fairest. "
+    return said(
+        f"Fairness: asked {{asked}}, {known}, delivered {{delivered}}. {more if unmet else ''}",
+        asked=figure(level(operating["asked"])),
+        shown=figure(level(operating["promised" if promised else "estimated"])),
+        sure=sure,
+        delivered=figure(level(operating["fairness"])),
     )
-    return [text("Fairness: asked "), asked, *known, text(", delivered "), delivered, text(f". {more}")]
 
 
 def write_stack(summary: dict[str, Any], fitted: FittedStack, folder: Path) -> None:

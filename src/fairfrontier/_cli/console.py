@@ -1,9 +1,9 @@
 """What the terminal shows: a compact table, and the findings in sentences."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from rich.console import Console
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fairfrontier._cli.output import printable
-from fairfrontier.report._dossier import doubts, reasons, verdict_sentence
+from fairfrontier.report._dossier import choice_sentence, doubts, verdict_sentence
 from fairfrontier.report._summarise import best_at
 from fairfrontier.report._words import Piece, accuracy, fairness_words, level, unit_words
 
@@ -24,7 +24,14 @@ _STYLES = {"text": "", "name": "bold", "figure": "bold cyan"}
 def make_console() -> Console:
     """Return a console for results; where the output is no terminal, it has a fixed width."""
     console = Console(highlight=False, markup=False, emoji=False)
-    return console if console.is_terminal else Console(highlight=False, markup=False, emoji=False, width=110)
+    if not console.is_terminal:
+        console.width = 110
+    return console
+
+
+def _bar(console: Console) -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True)
 
 
 @contextmanager
@@ -34,8 +41,7 @@ def progress_bar(*, shown: bool) -> Iterator[Callable[[float], None] | None]:
     if not shown or not console.is_terminal:
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+    with _bar(console) as bar:
         task, state = bar.add_task("pass 1", total=1.0), {"pass": 1, "done": 0.0}
 
         def report(done: float) -> None:
@@ -43,6 +49,35 @@ def progress_bar(*, shown: bool) -> Iterator[Callable[[float], None] | None]:
                 state["pass"] += 1
             state["done"] = done
             bar.update(task, completed=done, description=f"pass {state['pass']:.0f}")
+
+        yield report
+
+
+@contextmanager
+def step_bar() -> Iterator[Callable[[str, float], None]]:
+    """Show what a search is doing; where the output is no terminal, one line per step."""
+    console = Console(stderr=True, highlight=False, markup=False)
+    try:
+        with _steps_shown(console) as report:
+            yield report
+    except KeyboardInterrupt:
+        console.print("Interrupted: the same command goes on with the step that the search was at.")
+        raise
+
+
+@contextmanager
+def _steps_shown(console: Console) -> Iterator[Callable[[str, float], None]]:
+    """Show steps on a console."""
+    if not console.is_terminal:
+        yield lambda what, share: print(f"{100 * share:3.0f} %  {what}", file=console.file, flush=True)
+        return
+    with _bar(console) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def report(what: str, share: float) -> None:
+            if what.startswith("up to "):  # how long it will take: that stays
+                bar.console.print(printable(what))
+            bar.update(task, completed=share, description=printable(what))
 
         yield report
 
@@ -55,54 +90,68 @@ def sentence(pieces: list[Piece]) -> Text:
     return line
 
 
+# A row of a table: its cells, and their style.
+_Row = tuple[list[str], str]
+
+
+def make_table(title: str, columns: Mapping[str, str], rows: Iterable[_Row]) -> Table:
+    """Return a table.
+
+    Parameters
+    ----------
+    title : str
+        What stands above it; empty: nothing.
+    columns : mapping of str to str
+        For each header "name" (a long text may take several lines), "text" or "number".
+    rows : iterable of (list of str, str)
+        Cells and their style; cells are never read as markup.
+    """
+    layout: dict[str, Any] = {"box": None, "pad_edge": False, "padding": (0, 2, 0, 0)}
+    table = Table(title=title or None, title_justify="left", title_style="bold", **layout)
+    for header, kind in columns.items():
+        justify: Literal["left", "right"] = "right" if kind == "number" else "left"
+        table.add_column(header, justify=justify, overflow="fold" if kind == "name" else "ellipsis")
+    for cells, style in rows:
+        table.add_row(*map(Text, cells), style=style)
+    return table
+
+
+def _print_notes(console: Console, notes: Iterable[str]) -> None:
+    for note in notes:
+        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+
+
 def models_table(summary: dict[str, Any]) -> Table:
     """Return the submitted models; of many, some of those that no other one beats, the fairest last."""
-    models, constant = summary["models"], summary["constant"]
+    models, constant, words = summary["models"], summary["constant"], summary["words"]
     optimal = [i for i in summary["frontier"]["base"] if i != constant]
     chosen, title = optimal, f"Pareto-optimal: {len(optimal)} of {summary['n_models']:,}"
     if summary["n_models"] <= _ROWS:
         chosen, title = sorted(range(summary["n_models"]), key=lambda i: models["fairness"][i]), "Submitted models"
     spread = np.unique(np.linspace(0, len(chosen) - 1, min(_ROWS, len(chosen))).round().astype(int))
-    table = _table(title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)")
-    table.add_column("model", overflow="fold")
-    for column in ("fairness", summary["words"]["accuracy"]):
-        table.add_column(column, justify="right")
+    title = title if len(spread) == len(chosen) else f"{title} ({len(spread)} shown)"
+    columns = {"model": "name", "fairness": "number", words["accuracy"]: "number"}
     if not summary["regression"]:
-        table.add_column("lowest ÷ highest rate", justify="right")
-        table.add_column("four fifths")
+        columns |= {"lowest ÷ highest rate": "number", "four fifths": "text"}
+    rows = []
     for i in (chosen[position] for position in spread):
         cells = [printable(models["names"][i]), level(models["fairness"][i]), accuracy(models["accuracy"][i])]
-        if not summary["regression"]:
-            cells += _ratio(summary, i)
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if i == summary["subject"] else "")
-    cells = [
-        f"(the same {summary['words']['decision']} for everyone)",
-        level(1.0),
-        accuracy(models["accuracy"][constant]),
-    ]
-    table.add_row(*(Text(cell) for cell in cells), style="dim")
-    return table
+        cells += [] if summary["regression"] else _ratio(summary, i)
+        rows.append((cells, "bold" if i == summary["subject"] else ""))
+    same = [f"(the same {words['decision']} for everyone)", level(1.0), accuracy(models["accuracy"][constant])]
+    return make_table(title, columns, [*rows, (same, "dim")])
 
 
 def levels_table(summary: dict[str, Any]) -> Table:
     """Return what each level of fairness costs: with the best single model, and with the fair stack."""
-    table = _table("What each level of fairness costs")
-    table.add_column("fairness at least", justify="right")
-    table.add_column(summary["words"]["accuracy"], justify="right")
-    table.add_column("fair stack", justify="right")
-    table.add_column("best model", overflow="fold")
-    n_base = summary["constant"] + 1
+    n_base, rows = summary["constant"] + 1, []
     for minimum in _LEVELS:
         best = best_at(summary["models"], range(n_base - 1), minimum)
         stack = best_at(summary["models"], range(n_base, len(summary["models"]["names"])), minimum)
-        cells = [f"{minimum:g}", accuracy(best["accuracy"]) if best else "–"]
-        cells += [accuracy(stack["accuracy"]) if stack else "–", printable(best["name"]) if best else "–"]
-        table.add_row(*(Text(cell) for cell in cells))
-    return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+        cells = [f"{minimum:g}", *(accuracy(one["accuracy"]) if one else "–" for one in (best, stack))]
+        rows.append(([*cells, printable(best["name"]) if best else "–"], ""))
+    columns = {"fairness at least": "number", summary["words"]["accuracy"]: "number", "fair stack": "number"}
+    return make_table("What each level of fairness costs", columns | {"best model": "name"}, rows)
 
 
 def _ratio(summary: dict[str, Any], model: int) -> list[str]:
@@ -139,8 +188,7 @@ def print_summary(console: Console, summary: dict[str, Any]) -> None:
         console.print(sentence(summary["rule"]))
         rule = "The four-fifths (80 %) rule is a ratio of selection rates; fairness "
         console.print(Text(rule + fairness_words(settings["fairness"]), style="dim"))
-    for note in summary["notes"]:
-        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+    _print_notes(console, summary["notes"])
 
 
 def _fauc_line(summary: dict[str, Any]) -> Text:
@@ -166,84 +214,71 @@ def print_files(console: Console, folder: Path, names: Sequence[str], removed: S
 
 def print_rates(console: Console, summary: dict[str, Any]) -> None:
     """Print whom the models of a file without labels select."""
-    table = _table("Submitted models")
-    table.add_column("model", overflow="fold")
-    for column in ("fairness", "lowest ÷ highest rate"):
-        table.add_column(column, justify="right")
-    table.add_column("four fifths")
-    for i in range(min(summary["n_models"], 2 * _ROWS)):
-        cells = [printable(summary["models"]["names"][i]), level(summary["models"]["fairness"][i]), *_ratio(summary, i)]
-        table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
+    models = summary["models"]
+    rows = [
+        ([printable(models["names"][i]), level(models["fairness"][i]), *_ratio(summary, i)], "")
+        for i in range(min(summary["n_models"], 2 * _ROWS))
+    ]
+    columns = {"model": "name", "fairness": "number", "lowest ÷ highest rate": "number", "four fifths": "text"}
+    console.print(make_table("Submitted models", columns, rows))
     console.print()
     console.print(sentence(summary["overview"]))
-    console.print(Text(f"Selected: {summary['settings']['rule']}."))
-    for note in summary["notes"]:
-        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+    console.print(Text(f"Selected: {printable(summary['settings']['rule'], 400)}."))
+    _print_notes(console, summary["notes"])
 
 
 def print_applied(console: Console, applied: Any, out: Path) -> None:
     """Say how many rows were scored, whom they select, and what has moved since the stack was fitted."""
-    for name, groups in applied.rates.counts.items():
-        table = _table(printable(name))
-        table.add_column("group", overflow="fold")
-        for column in ("rows", "mean prediction") if applied.regression else ("rows", "selected", "rate"):
-            table.add_column(column, justify="right")
-        for group, (selected, rows) in sorted(groups.items()):
-            decided = [f"{selected:,.0f}", f"{100 * selected / rows:.1f} %"]
-            cells = [f"{selected / rows:.4g}"] if applied.regression else decided
-            table.add_row(Text(printable(group)), f"{rows:,}", *cells)
-        console.print(table)
+    figures = ("mean prediction",) if applied.regression else ("selected", "rate")
+    for name, groups in applied.counts.items():
+        rows = []
+        for group, (selected, n_rows) in sorted(groups.items()):
+            decided = [f"{selected:,.0f}", f"{100 * selected / n_rows:.1f} %"]
+            cells = [f"{selected / n_rows:.4g}"] if applied.regression else decided
+            rows.append(([printable(group), f"{n_rows:,}", *cells], ""))
+        columns = {"group": "name", "rows": "number", **dict.fromkeys(figures, "number")}
+        console.print(make_table(printable(name), columns, rows))
         console.print()
     for warning in applied.warnings:
         console.print(Text(f"Warning: {printable(warning, 400)}", style="bold"))
-    console.print(Text(f"{applied.n_rows:,} rows scored. Written to {printable(str(out), 400)}."))
+    console.print(
+        Text(
+            f"{applied.n_rows:,} row{'' if applied.n_rows == 1 else 's'} scored. Written to {printable(str(out), 400)}."
+        )
+    )
 
 
 def print_search(console: Console, summary: dict[str, Any]) -> None:
     """Print the verdict of a search, its choice and the candidates nearest to it."""
     from fairfrontier.search._screening import DOUBTS, RARE  # not at load: an audit does without scikit-learn
 
-    table = _table(
-        f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that no model has seen"
-    )
-    table.add_column("candidate", overflow="fold")
-    table.add_column("verdict")
-    for column in ("fairness", "ratio", "accuracy", "accuracy − baseline", "smaller gap"):
-        table.add_column(column, justify="right")
+    title = f"Candidates: {summary['n_candidates']}, on {summary['rows']['report']:,} rows that no model has seen"
+    figures = ("fairness", "ratio", "accuracy", "accuracy − baseline", "smaller gap")
     base = summary["baseline"]
-    table.add_row("(baseline)", "", level(base["fairness"]), level(base["ratio"]), accuracy(base["accuracy"]), "", "")
-    ranked = sorted(summary["candidates"], key=lambda one: one["order"])
-    rows = [one for one in ranked if one["name"] == summary["chosen"]]
-    rows += [one for one in ranked if one["name"] != summary["chosen"]][: _ROWS - 1]
-    for one in rows:
+    first = ["(baseline)", "", level(base["fairness"]), level(base["ratio"]), accuracy(base["accuracy"]), "", ""]
+    rows = [(first, "")]
+    # The choice stands first.
+    ranked = sorted(summary["candidates"], key=lambda one: (one["name"] != summary["chosen"], one["order"]))
+    for one in ranked[:_ROWS]:
         cells = [printable(one["name"]), one["verdict"], level(one["fairness"]), level(one["ratio"])]
         cells += [accuracy(one["accuracy"]), f"{one['accuracy_difference']:+.4f}", f"{one['gain']:+.3f}"]
-        table.add_row(*(Text(cell) for cell in cells), style="bold" if one["name"] == summary["chosen"] else "")
-    console.print(table)
+        rows.append((cells, "bold" if one["name"] == summary["chosen"] else ""))
+    console.print(make_table(title, {"candidate": "name", "verdict": "text", **dict.fromkeys(figures, "number")}, rows))
     console.print()
     console.print(sentence(verdict_sentence(summary)))
-    for line in reasons(summary)[:1]:
-        console.print(Text(line))
-    left_out = [one for one in summary["columns"] if not one["used"]]
-    if left_out:
-        listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in left_out[:_ROWS])
-        console.print(Text(f"Columns that are no features: {listed}.", style="dim"))
-    doubtful = [one for one in summary["columns"] if one["used"] and one["reason"].startswith(DOUBTS)]
-    if doubtful:
-        listed = "; ".join(f"{printable(one['name'])}: {printable(one['reason'], 200)}" for one in doubtful[:_ROWS])
-        console.print(Text(f"Features to look at: {listed}"))
-    many = [one for one in summary["columns"] if one["used"] and one["reason"].endswith(RARE)]
-    if many:
-        listed = "; ".join(f"{printable(one['name'])}: {one['reason']}" for one in many[:_ROWS])
-        console.print(Text(f"Features with many categories: {listed}.", style="dim"))
-    console.print(Text(_given_away(summary["proxies"]), style="dim"))
-    for note in (
-        *summary["notes"],
-        *doubts(summary),
-        f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds.",
+    console.print(Text(choice_sentence(summary)))
+    used = [one for one in summary["columns"] if one["used"]]
+    for what, columns, style in (
+        ("Columns that are no features", [one for one in summary["columns"] if not one["used"]], "dim"),
+        ("Features to look at", [one for one in used if one["reason"].startswith(DOUBTS)], ""),
+        ("Features with many categories", [one for one in used if one["reason"].endswith(RARE)], "dim"),
     ):
-        console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
+        listed = "; ".join(f"{printable(one['name'])}: {printable(one['reason'], 200)}" for one in columns[:_ROWS])
+        if listed:
+            console.print(Text(f"{what}: {listed}{'' if listed.endswith('?') else '.'}", style=style))
+    console.print(Text(_given_away(summary["proxies"]), style="dim"))
+    ended = f"The search ended because: {summary['stopped']}; {summary['seconds']:g} seconds."
+    _print_notes(console, (*summary["notes"], *doubts(summary), ended))
 
 
 def _given_away(proxies: dict[str, Any]) -> str:
@@ -266,14 +301,11 @@ def print_datasets(console: Console) -> None:
     """Print the embedded data sets, one line per task."""
     from fairfrontier.datasets import describe_all
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("task")
-    for column in ("rows", "features", "base rate"):
-        table.add_column(column, justify="right")
-    table.add_column("base rate of each group")
-    table.add_column("gap", justify="right")
+    rows = []
     for task in describe_all():
         groups = ", ".join(f"{group.name} {group.base_rate:.3f} ({group.rows:,})" for group in task.groups)
-        cells = (task.task, f"{task.rows:,}", f"{task.features}", f"{task.base_rate:.3f}", groups, f"{task.gap:.3f}")
-        table.add_row(*(Text(cell) for cell in cells))
-    console.print(table)
+        cells = [task.task, f"{task.rows:,}", f"{task.features}", f"{task.base_rate:.3f}", groups, f"{task.gap:.3f}"]
+        rows.append((cells, ""))
+    columns = {"task": "text", **dict.fromkeys(("rows", "features", "base rate"), "number")}
+    columns |= {"base rate of each group": "text", "gap": "number"}
+    console.print(make_table("", columns, rows))

@@ -5,7 +5,7 @@ import fnmatch
 import json
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import pairwise
 from pathlib import Path
@@ -218,15 +218,6 @@ def parse_bands(text: str) -> tuple[str, tuple[float, ...]]:
     return name, numbers
 
 
-def check_once(name: str, named: Collection[str]) -> None:
-    """Refuse an attribute that was named already: nobody can mean two sets of bands."""
-    if name in named:
-        raise InvalidInputError(
-            f"--sensitive must name each column once; got {name!r} twice: give all limits of its bands at once, as in "
-            "age:30,45,60"
-        )
-
-
 @dataclass(frozen=True)
 class ScoreColumns:
     """The columns that may be scores."""
@@ -276,7 +267,9 @@ def score_columns(
         return ScoreColumns(named, True, {}, decisions)
     numeric, left_out = [], {}
     for name in others:
-        reason = _no_numbers(table, name) or _no_scores(name)
+        # What a column seems to be, by its name, if that is not scores.
+        looks = (f"looks like {what}" for pattern, what in _NO_SCORES if pattern.search(name))
+        reason = _no_numbers(table, name) or next(looks, "")
         if reason:
             left_out[name] = reason
         else:
@@ -296,6 +289,11 @@ def _matching(table: TableFile, patterns: Sequence[str], others: list[str]) -> t
     for pattern in patterns:
         matches = [pattern] if pattern in available else fnmatch.filter(others, pattern)
         if not matches:
+            if pattern in table.types:
+                raise InvalidInputError(
+                    "--scores must name other columns than --label, --sensitive and --sample-weight; got "
+                    f"{pattern!r}: name columns of scores"
+                )
             if not any(character in pattern for character in "*?["):
                 check_column(table, pattern, option="--scores")
             raise InvalidInputError(f"--scores {pattern!r} must match a column; the others are {shown(others)}")
@@ -336,9 +334,8 @@ def check_numbers(table: TableFile, name: str, *, option: str) -> None:
     if other is not None:
         raise InvalidInputError(f"{option} {name!r} must be numbers; got {other}")
     such = "" if example is None else f" such as {example[1][:40]!r} in row {example[0]}"
-    raise InvalidInputError(
-        f"{option} {name!r} must be numbers; got text{such}: correct the file or name another column"
-    )
+    advice = "correct the file or name another column" if option.startswith("--") else "correct the file"
+    raise InvalidInputError(f"{option} {name!r} must be numbers; got text{such}: {advice}")
 
 
 def _no_numbers(table: TableFile, name: str) -> str:
@@ -356,8 +353,8 @@ def _no_numbers(table: TableFile, name: str) -> str:
     if example is not None and example[2] >= _NEARLY:
         row, word, _ = example
         raise InvalidInputError(
-            f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are "
-            "they scores? Correct the file, or say with --scores which columns are scores"
+            f"column {name!r} of {table.path.name} holds numbers and also words, such as {word[:40]!r} in row {row}: "
+            "leave cells without a number empty, or name the columns of scores with --scores"
         )
     other = _other_decimals(table, name) if example is None else None
     if other is not None:
@@ -376,10 +373,10 @@ def _other_decimals(table: TableFile, name: str) -> str | None:
     example = next((str(text) for text in texts if sign in str(text)), None)
     if example is None:
         return None
-    return (
-        f"numbers with a decimal {mine}, such as {example[:40]!r}, where other numbers of the file have a {others}: "
-        "write all of them the same way"
-    )
+    where, advice = f"where other numbers of the file have a {others}", "write all of them the same way"
+    if table.csv.delimiter == ",":  # decimal commas, or those between thousands
+        return f"numbers with a comma, such as {example[:40]!r}: write a decimal point, and no comma between thousands"
+    return f"numbers with a decimal {mine}, such as {example[:40]!r}, {where}: {advice}"
 
 
 def _first_word(table: TableFile, name: str) -> tuple[int, str, float] | None:
@@ -400,11 +397,3 @@ def is_numeric(text: Any) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _no_scores(name: str) -> str:
-    """Return what a column seems to be, by its name, if that is not scores."""
-    for pattern, what in _NO_SCORES:
-        if pattern.search(name):
-            return f"looks like {what}"
-    return ""

@@ -65,7 +65,8 @@ def writing(folder: Path, *, force: bool, remove: Sequence[str] = ()) -> Iterato
     replaced: of two runs into one folder the first to finish has it, and the other is told. Files to `remove` are those
     of an earlier run that would stand beside the new ones.
     """
-    created = _make(folder)
+    created = [path for path in (folder, *folder.parents) if not path.exists()]  # the innermost first
+    folder.mkdir(parents=True, exist_ok=True)
     from fairfrontier._writing import remove_abandoned, scratch_prefix  # not at load: `--help` needs no numpy
 
     remove_abandoned(folder)
@@ -101,13 +102,6 @@ def _move_new(file: Path, folder: Path) -> None:
         ) from None
     except OSError:  # a file system without links
         os.replace(file, target)
-
-
-def _make(folder: Path) -> list[Path]:
-    """Create a folder and its parents; return those that were not there, the innermost first."""
-    absent = [path for path in (folder, *folder.parents) if not path.exists()]
-    folder.mkdir(parents=True, exist_ok=True)
-    return absent
 
 
 def printable(text: str, limit: int = 48) -> str:

@@ -5,32 +5,26 @@ import math
 import re
 import shutil
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from fairfrontier import datasets
 from fairfrontier._cli.options import check_column, shown
-from fairfrontier._cli.output import printable
 from fairfrontier._cli.table import MAX_GROUPS, open_file, positive_label, sensitive_bands
 from fairfrontier._extras import require
 from fairfrontier._persistence import save
 from fairfrontier._validation import one_of, whole_number
 from fairfrontier._version import __version__
-from fairfrontier._writing import to_csv
-from fairfrontier.chunks._files import column_values
-from fairfrontier.chunks._formats import read_table
+from fairfrontier._writing import to_csv, write_atomically
+from fairfrontier.chunks._files import column_values, read_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.limit import AchievableFrontier, achievable_frontier
 from fairfrontier.limit._achievable import TRACKS
-from fairfrontier.limit._task import LIMIT_MEASURES
 from fairfrontier.report._dossier import render_dossier
 from fairfrontier.report._outputs import print_page
 from fairfrontier.report._prepare import as_labels, as_text, in_bands, in_known_order
@@ -38,7 +32,6 @@ from fairfrontier.report._words import achievable_summary
 from fairfrontier.search import FairSearch, summarise_search, verify_search
 from fairfrontier.search._summary import FILES, PDF, sealed
 from fairfrontier.search._table import Columns, read_columns
-from fairfrontier.search._training import LEAST_STEPS
 
 SEARCH_OUTPUTS = (*FILES, "summary.json")
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|sec|m|min|h)?", re.I)
@@ -141,7 +134,7 @@ def read_search(
                 f"has none ({int((~known).sum()):,} such rows): pass --missing drop"
             )
         notes.append(f"{int((~known).sum()):,} of {len(known):,} rows were left out because they lack a value.")
-    labels, guess = positive_label(written, label, positive, of_more="make a column of two values of it")
+    labels, guess = positive_label(written, label, positive, of_numbers="make a column of two values of it")
     notes += [guess] if guess else []
     large = _of_large_groups({name: values[known] for name, values in groups.items()}, min_group, notes)
     known[known] = large
@@ -205,17 +198,10 @@ def dataset_table(name: str, sensitive: Sequence[str]) -> SearchTable:
     wanted = list(sensitive) or [next(iter(sources))]
     for attribute in wanted:
         one_of(attribute, sources, parameter="--sensitive")
-    groups = {attribute: np.asarray(_attribute(bunch, attribute)) for attribute in wanted}
+    groups = {attribute: np.asarray(bunch.sensitive_features[attribute]) for attribute in wanted}
     drop = tuple(dict.fromkeys(column for attribute in wanted for column in sources[attribute] if column in columns))
     labels = tuple(str(one) for one in bunch.target_names)
     return SearchTable(name, columns, bunch.target == 1, (labels[0], labels[1]), groups, None, drop, (), ())
-
-
-def _attribute(bunch: Any, attribute: str) -> Any:
-    values = bunch.sensitive_features
-    return (
-        values[attribute] if not isinstance(values, np.ndarray) else values[:, bunch.sensitive_names.index(attribute)]
-    )
 
 
 def run_search(
@@ -245,9 +231,7 @@ def run_search(
         print_page(folder / "dossier.html", folder / PDF)
     summary = sealed(summary, folder, (*FILES, *([PDF] if pdf else [])))
     content = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
-    scratch = folder / "summary.json.tmp"
-    scratch.write_text(content + "\n", encoding="utf-8")
-    scratch.replace(folder / "summary.json")  # last: it says that the search is finished
+    write_atomically(folder / "summary.json", f"{content}\n".encode())  # last: it says that the search is finished
     shutil.rmtree(folder / "steps", ignore_errors=True)
     return summary
 
@@ -270,16 +254,6 @@ def run_verify(folder: Path) -> tuple[list[str], int]:
     return problems, compared + 1
 
 
-def check_steps(steps: int) -> int:
-    """Return a number of steps that a search can take."""
-    return whole_number(steps, parameter="--steps", low=LEAST_STEPS, high=1000)
-
-
-def check_achievable(fairness: str) -> None:
-    """Raise if there is no achievable frontier for a measure, before a search and not after it."""
-    one_of(fairness, LIMIT_MEASURES, parameter="--fairness with --achievable")
-
-
 def _achievable(table: SearchTable, search: FairSearch) -> dict[str, Any]:
     """Return what any rule could reach with the features of a search, at the fairness that the choice delivers."""
     arrow = require("pyarrow", extra="cli", purpose="search")
@@ -299,33 +273,3 @@ def start_anew(folder: Path) -> None:
     for name in (*SEARCH_OUTPUTS, PDF):
         (folder / name).unlink(missing_ok=True)
     shutil.rmtree(folder / "steps", ignore_errors=True)
-
-
-@contextmanager
-def step_bar() -> Iterator[Any]:
-    """Show what a search is doing; where the output is no terminal, one line per step."""
-    console = Console(stderr=True, highlight=False, markup=False)
-    try:
-        with _bar(console) as report:
-            yield report
-    except KeyboardInterrupt:
-        console.print("Interrupted: the same command goes on with the step that the search was at.")
-        raise
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[Any]:
-    """Show what a search is doing on a console."""
-    if not console.is_terminal:
-        yield lambda what, share: print(f"{100 * share:3.0f} %  {what}", file=console.file, flush=True)
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f} %"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("reading", total=1.0)
-
-        def report(what: str, share: float) -> None:
-            if what.startswith("up to "):  # how long it will take: that stays
-                bar.console.print(printable(what))
-            bar.update(task, completed=share, description=printable(what))
-
-        yield report

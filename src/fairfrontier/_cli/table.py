@@ -1,7 +1,9 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+import math
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
@@ -16,28 +18,31 @@ from fairfrontier._cli.options import (
     ScoreColumns,
     check_column,
     check_numbers,
-    check_once,
+    is_numeric,
     parse_bands,
     parse_thresholds,
     score_columns,
     shown,
 )
-from fairfrontier._validation import one_of
+from fairfrontier._validation import one_of, total_weight
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks, gathered, single_precision
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._points import CONSTANT
+from fairfrontier.quantify._fauc import Weight
 from fairfrontier.report._prepare import (
     NO_ROW,
-    Banded,
-    Prepared,
     Survey,
-    Surveyor,
+    banded,
     label_text,
     on_one_scale,
     ordered_labels,
+    prepare_rows,
+    survey_rows,
     threshold_words,
 )
+from fairfrontier.report._summarise import Settings, default_title
 
 # A column with more values than this is a measurement, such as an age, and not a set of groups.
 MAX_GROUPS = 50
@@ -45,8 +50,12 @@ MAX_GROUPS = 50
 MOST_DOUBLE = 2**24
 # Scores that are read at once on their way into memory.
 _PIECE = 2**20
+# Options that the settings of a report have under the same names.
+_AS_ASKED = ("fairness", "accuracy", "sensitive_mode", "sample_weight", "min_fairness", "confidence")
 # Models whose missing scores are counted one by one.
 _MOST_NOTES = 12
+# Groups of similar names that are named.
+_MOST_ALIKE = 4
 # Why a column of numbers was not taken as scores by itself.
 _OUTSIDE = "lies outside [0, 1]"
 # Scores that rounding has put a hair outside [0, 1].
@@ -55,26 +64,21 @@ SLACK = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class AuditTable:
-    """The rows of an audit."""
+    """The rows of an audit, and what was asked."""
 
     chunks: StreamedChunks  # labels (True for the positive one, numbers for regression), groups as text, and scores
+    settings: Settings
     # n_rows, n_read: how many rows there are, and how many the file has
     n_rows: int
     n_read: int
-    in_memory: bool  # whether the rows are one chunk that is in memory
     labels: tuple[str, str]  # the negative and the positive label as they stand in the file; empty for regression
     bands: dict[str, tuple[float, ...]]  # the limits of the attributes that were put into bands
     # the scores that are words in the file, and the words of decision 0 and decision 1
     decisions: dict[str, tuple[str, str]]
-    groups: dict[str, list[str]]  # the groups of each attribute
-    threshold: float  # what the scores are compared with
-    rule: str  # what makes a decision of a score, in words
     rescaled: bool  # whether the scores are others than in the file, because models have thresholds of their own
-    notes: tuple[str, ...]  # what was guessed, and what was left out
-    left_out: dict[str, str]  # columns that were not taken as scores, and why
 
 
-def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
+def open_audit(options: AuditOptions, weight: Weight, progress: Any = None) -> AuditTable:
     """Open the file of an audit, look at its rows once, and prepare them."""
     table = open_file(options.file, delimiter=options.delimiter, encoding=options.encoding)
     in_memory = options.chunk_rows is None
@@ -84,7 +88,7 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     raw.progress = progress
     if in_memory:
         raw = whole(gathered(raw, n_rows=table.n_rows, threshold=common, most_double=most_double))
-    survey = raw.sum(Surveyor(options.label, options.regression))
+    survey = raw.sum(partial(survey_rows, label=options.label, regression=options.regression))
     _check_survey(survey, options, table.kind)
     labels, guess = ("", ""), ""
     if options.label is not None and not options.regression:
@@ -95,53 +99,97 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     hair = unit & ((low < 0) | (high > 1)) & (low >= -SLACK) & (high <= 1 + SLACK)
     names = tuple(raw.names[i] for i in kept)
     clipped = tuple(np.array(kept)[hair].tolist())
-    chunks = raw.map(Prepared(labels[1], options.regression, kept, clipped, names, options.missing), names)
-    notes = [*table.notes, *filter(None, [guess]), *_column_notes(columns, names)]
-    if options.sample_weight and any(fnmatch(options.sample_weight, pattern) for pattern in options.scores):
-        notes.append(
-            f"{options.sample_weight!r} is the sample weight and therefore no model, though --scores matches it."
-        )
-    notes += [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
-    notes += [
-        f"{count:,} rows have no score of {name}."
-        for name, count in zip(names, survey.n_no_score[list(kept)].tolist(), strict=True)
-        if count
-    ][:_MOST_NOTES]
+    step = partial(prepare_rows, positive=labels[1], regression=options.regression, missing=options.missing)
+    chunks = raw.map(partial(step, kept=kept, clipped=clipped, names=names), names)
+    notes = [
+        *table.notes,
+        *filter(None, [guess]),
+        *_column_notes(columns, names),
+        *_row_notes(survey, options, raw.names, kept),
+    ]
     lacking = sum(count for _, count in survey.missing.values()) + survey.n_no_score[list(kept)].sum()
     if options.missing == "drop" and lacking >= survey.n_rows and not any(len(rows) for rows in chunks):
         raise InvalidInputError(
             f"--missing drop must leave a row; every row of {options.file.name} lacks a label, a group or a score: "
             "leave models out with --scores"
         )
-    if in_memory:
-        chunks = whole(gathered(chunks))
+    chunks = chunks.kept()
     n_rows = survey.n_rows if options.missing != "drop" else chunks.sum(len)
     if n_rows < survey.n_rows:
         notes.append(f"{survey.n_rows - n_rows:,} of {survey.n_rows:,} rows were left out because they lack a value.")
-    groups = {name: sorted(values) for name, values in survey.groups.items()}
+    notes += _alike(survey.groups)
     scaled, threshold, rule = chunks, 0.5, ""
     if not options.regression:
         limits, rule = _limits(options, chunks, survey.only_01[list(kept)], in_memory)
         ranges = (np.where(hair, 0.0, low), np.where(hair, 1.0, high)) if options.label is not None else None
         scaled, threshold = on_one_scale(chunks, limits, ranges, accuracy=options.accuracy)
-    rescaled = scaled is not chunks
-    if rescaled and in_memory:
-        scaled = whole(gathered(scaled))
-    return AuditTable(
-        scaled,
-        n_rows,
-        survey.n_rows,
-        in_memory,
-        (survey.written.get(labels[0], ""), survey.written.get(labels[1], "")),
-        bands,
-        {name: words for name, words in columns.decisions.items() if name in names},
-        groups,
-        threshold,
-        rule,
-        rescaled,
-        tuple(notes),
-        columns.left_out,
+    written = survey.written.get(labels[0], ""), survey.written.get(labels[1], "")
+    settings = Settings(
+        source=options.file.name,
+        label=options.label or "",
+        positive=written[1],
+        threshold=threshold,
+        rule=rule,
+        weight=weight,
+        min_group=max(options.min_group, math.ceil(options.min_share * n_rows)),
+        reference=_references(options, survey),
+        baseline=_baseline(options.baseline, columns.left_out, scaled.names),
+        title=options.title or default_title(len(scaled.names), labelled=options.label is not None),
+        notes=tuple(notes),
+        **{name: getattr(options, name) for name in _AS_ASKED},
     )
+    decisions = {name: words for name, words in columns.decisions.items() if name in names}
+    return AuditTable(
+        scaled.kept(), settings, n_rows, survey.n_rows, written, bands, decisions, rescaled=scaled is not chunks
+    )
+
+
+def _references(options: AuditOptions, survey: Survey) -> dict[str, str]:
+    """Return the reference group of each attribute that has one, from texts such as ``sex=Male``."""
+    found: dict[str, str] = {}
+    for text in options.reference:
+        attribute, equals, group = text.partition("=")
+        if not equals:
+            raise InvalidInputError(f"--reference must be like sex=Male: attribute and group; got {text!r}")
+        if options.sensitive_mode != "intersectional":  # which intersections there are, the evaluated rows say
+            one_of(attribute, survey.groups, parameter="--reference")
+            one_of(group, survey.groups[attribute], parameter=f"--reference {attribute}=")
+        if attribute in found:
+            raise InvalidInputError(
+                f"--reference must name one group of {attribute!r}; got {found[attribute]!r} and {group!r}"
+            )
+        found[attribute] = group
+    return found
+
+
+def _baseline(name: str | None, left_out: Mapping[str, str], models: Sequence[str]) -> str | None:
+    if name is None:
+        return None
+    if name in left_out:
+        raise InvalidInputError(
+            f"--baseline {name!r} was left out of the models because it {left_out[name]}: name it, and all other "
+            "models, with --scores"
+        )
+    return one_of(name, models, parameter="--baseline")
+
+
+def _rows_have(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count:,} rows have"
+
+
+def _alike(groups: Mapping[str, Iterable[str]]) -> list[str]:
+    """Name groups that people would write as one, such as 'Male' and 'male '."""
+    notes = []
+    for name, values in groups.items():
+        written: dict[str, list[str]] = {}
+        for value in sorted(values):
+            written.setdefault(label_text(" ".join(value.split())).casefold(), []).append(value)
+        notes += [
+            f"{shown(several)} of {name} are taken as different groups: if they are one, write it in one way only."
+            for several in written.values()
+            if len(several) > 1
+        ][:_MOST_ALIKE]
+    return notes
 
 
 def _common_threshold(options: AuditOptions) -> float | None:
@@ -189,7 +237,7 @@ def _raw_rows(
         to_single=to_single if single else None,
     )
     limits = {name: limits for name, limits in bands.items() if limits}
-    return (raw.map(Banded(limits)) if limits else raw), columns, limits
+    return (raw.map(partial(banded, limits=limits)) if limits else raw), columns, limits
 
 
 def _limits(
@@ -225,7 +273,11 @@ def sensitive_bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tup
         check_column(table, name, option="--sensitive")
         if limits:
             check_numbers(table, name, option="--sensitive")
-        check_once(name, bands)
+        if name in bands:  # nobody can mean two sets of bands
+            raise InvalidInputError(
+                f"--sensitive must name each column once; got {name!r} twice: give all limits of its bands at once, as "
+                "in age:30,45,60"
+            )
         bands[name] = limits
     return bands
 
@@ -233,7 +285,7 @@ def sensitive_bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tup
 def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None = None) -> TableFile:
     """Open a file that was named on the command line; it must have rows."""
     if path.is_dir():
-        raise InvalidInputError(f"FILE must be a CSV or Parquet file; {str(path)!r} is a folder")
+        raise InvalidInputError(f"FILE must be a CSV, Parquet or Excel file; {str(path)!r} is a folder")
     if not path.exists():
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, siblings, n=1)
@@ -246,7 +298,8 @@ def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None 
 
 
 def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
-    """Raise for missing labels and groups, for an attribute with one group only, and for far too many."""
+    """Raise for missing labels and groups, for an attribute with one group only or far too many, and for weights."""
+    total_weight(survey.weight, parameter="--sample-weight")
     for name, (row, _) in survey.missing.items():
         option = "--label" if name == options.label else "--sensitive"
         if options.missing == "drop" or (options.missing == "group" and name != options.label):
@@ -258,9 +311,14 @@ def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
         )
     for name, groups in survey.groups.items():
         if len(groups) > MAX_GROUPS:
+            advice = (
+                f"put the numbers into bands, such as --sensitive {shlex.quote(f'{name}:20,40,60')}"
+                if all(map(is_numeric, groups))
+                else "merge small groups in the file"
+            )
             raise GroupError(
                 f"--sensitive {name!r} must have at most {MAX_GROUPS} groups; got {len(groups)} different values: "
-                "put them into bands first, such as ages into 'under 40' and '40 or more'"
+                f"{advice}"
             )
         if len(groups) < 2:
             got = f"only {next(iter(groups))!r}" if groups else "none"
@@ -282,6 +340,7 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not columns.named:
         copies, fractions = survey.is_copy_of_label(), bool((inside & ~survey.only_01).any())
         reasons = [
+            (survey.n_no_score == survey.n_rows, "is empty"),
             (unit & ~inside, _OUTSIDE),
             (copies, "agrees with the label in every row"),
             (survey.only_01 & unit & fractions, "holds only 0 and 1 where the other columns hold scores"),
@@ -292,6 +351,11 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not kept:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:4])
         raise InvalidInputError(f"no column of {options.file.name} can be scores ({why}): name them with --scores")
+    if options.label is not None and CONSTANT in (columns.names[i] for i in kept):
+        raise InvalidInputError(
+            f"--scores must name no column {CONSTANT!r}, which is what reports call the same decision for everyone: "
+            "rename the column, or leave it out"
+        )
     general, of_model = parse_thresholds(options.threshold)
     beyond = [name for name, reason in left_out.items() if reason == _OUTSIDE]
     for limit in general:
@@ -334,24 +398,38 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
         by_reason.setdefault(reason, []).append(name)
     if by_reason:
         parts = "; ".join(f"{shown(of_reason)} ({reason})" for reason, of_reason in by_reason.items())
-        notes.append(f"Columns that were left out: {parts}. Name a column with --scores to take it all the same.")
+        notes.append(
+            f"Columns that were left out: {parts}. If one of them holds scores, name all models with --scores."
+        )
     return notes
 
 
+def _row_notes(survey: Survey, options: AuditOptions, names: Sequence[str], kept: Sequence[int]) -> list[str]:
+    """Say which rows lack a value, and that a weight is no model."""
+    weight, notes = options.sample_weight, []
+    if weight and any(fnmatch(weight, pattern) for pattern in options.scores):
+        notes.append(f"{weight!r} is the sample weight and therefore no model, though --scores matches it.")
+    notes += [f"{_rows_have(count)} no {name}." for name, (_, count) in survey.missing.items()]
+    without = [(names[i], int(survey.n_no_score[i])) for i in kept if survey.n_no_score[i]]
+    return notes + [f"{_rows_have(count)} no score of {name}." for name, count in without[:_MOST_NOTES]]
+
+
 def positive_label(
-    written: Mapping[str, str],
-    name: str,
-    positive: str | None,
-    *,
-    of_more: str = "for a numeric target pass --accuracy r2",
+    written: Mapping[str, str], name: str, positive: str | None, *, of_numbers: str = "pass --accuracy r2"
 ) -> tuple[tuple[str, str], str]:
     """Return the negative and the positive label, and how the positive one was found if nobody named it.
 
-    `of_more` is the advice where there are more than two values.
+    `of_numbers` is the advice about a numeric target.
     """
     values = sorted(written.values())
     if len(values) != 2:
-        advice = of_more if len(values) > 2 else "both must occur"
+        advice = (
+            "both must occur"
+            if len(values) < 2
+            else f"for a numeric target {of_numbers}"
+            if all(map(is_numeric, values))
+            else "write each of them in one way only, or leave other rows out"
+        )
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )

@@ -76,6 +76,12 @@ def numbered(name: str, count: int) -> list[str]:
     return [f"{name} {j:0{width}d}" for j in range(count)]
 
 
+def shortened(value: Any, longest: int) -> str:
+    """Return a value as text on one line, with so many characters at the most."""
+    text = " ".join(str(value).split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
 def as_decision(values: Any, model: Any) -> FloatArray:
     """Return predictions as 0 and 1 floats; refuse anything else."""
     found = np.asarray(values)
@@ -105,22 +111,16 @@ MIXTURE = "mixture"
 
 def read_exponentiated_gradient(model: Any, query: ModelQuery) -> Columns:
     """Return the randomised mixture's exact expected decisions, and the decisions of every inner predictor."""
-    if not hasattr(model, "predictors_"):
-        raise not_fitted(model)
-    _check_classification(model)
+    decisions = _inner_decisions(model, query)
     # The weights are in the order in which the optimiser found them; their index is the number of the predictor.
     probability = np.asarray(model.weights_.sort_index(), dtype=np.float64)
-    decisions = [as_decision(one.predict(query.X), model) for one in model.predictors_]
     expected = np.clip(probability / probability.sum() @ np.stack(decisions), 0.0, 1.0)
     return {MIXTURE: expected} | _inner(list(model.predictors_), decisions, query)
 
 
 def read_grid_search(model: Any, query: ModelQuery) -> Columns:
     """Return the decisions of every predictor of the grid."""
-    if not getattr(model, "predictors_", None):
-        raise not_fitted(model)
-    _check_classification(model)
-    decisions = [as_decision(one.predict(query.X), model) for one in model.predictors_]
+    decisions = _inner_decisions(model, query)  # first: it says so where nothing is fitted
     return _inner(model.predictors_, decisions, query)
 
 
@@ -137,10 +137,15 @@ def read_threshold_optimizer(model: Any, query: ModelQuery) -> Columns:
     return {type(model).__name__: np.clip(np.asarray(probability, dtype=np.float64), 0.0, 1.0)}
 
 
-def _check_classification(model: Any) -> None:
+def _inner_decisions(model: Any, query: ModelQuery) -> list[FloatArray]:
+    """Return the decisions of the predictors inside a fitted reduction to classification."""
+    predictors = getattr(model, "predictors_", None)
+    if predictors is None or len(predictors) == 0:
+        raise not_fitted(model)
     moments = require("fairlearn.reductions", extra="learners", purpose=f"Reading a {type(model).__name__}")
     if not isinstance(model.constraints, moments.ClassificationMoment):
         raise not_binary(model, f"was fitted under {type(model.constraints).__name__}, which is for regression")
+    return [as_decision(one.predict(query.X), model) for one in predictors]
 
 
 def _inner(predictors: list[Any], decisions: list[FloatArray], query: ModelQuery) -> Columns:

@@ -11,6 +11,7 @@ import numpy as np
 from fairfrontier._columns import family_of
 from fairfrontier._extras import require
 from fairfrontier._writing import FRONTIER_COLUMNS, POINT_COLUMNS, to_csv
+from fairfrontier.adapters._libraries import shortened
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.identify._points import TradeoffPoints
@@ -103,7 +104,7 @@ def log_mlflow(
     metrics = [entities.Metric(f"{prefix}.{key}", float(value), now, 0) for key, value in sizes.items()]
     levels = np.asarray(curve(_LEVELS / 100))
     metrics += [entities.Metric(f"{prefix}.taf", float(a), now, int(s)) for s, a in zip(_LEVELS, levels, strict=True)]
-    logged = [entities.Param(f"{prefix}.{key}", _shown(value)) for key, value in given.items()]
+    logged = [entities.Param(f"{prefix}.{key}", shortened(value, _LONGEST_PARAM)) for key, value in given.items()]
     client.log_batch(run, metrics=metrics, params=logged)
     for name, text in files.items():
         client.log_text(run, text, f"{prefix}/{name}")
@@ -172,8 +173,3 @@ def _stack_params(model: Any) -> dict[str, Any]:
         return {}
     known = {key: value for key, value in model.get_params(deep=False).items() if key != "estimators"}
     return {f"stack.{key}": value for key, value in {**known, "alpha_": model.alpha_, "target_": model.target_}.items()}
-
-
-def _shown(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST_PARAM else text[: _LONGEST_PARAM - 1] + "…"

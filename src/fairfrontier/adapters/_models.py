@@ -223,8 +223,5 @@ def _read_all(models: Mapping[Any, Any], query: ModelQuery) -> Columns:
 
 
 def _reader(model: Any) -> Reader | None:
-    for kind in type(model).__mro__:
-        reader = _READERS.get((package_of(kind), kind.__name__))
-        if reader is not None:
-            return reader
-    return None
+    found = (_READERS.get((package_of(kind), kind.__name__)) for kind in type(model).__mro__)
+    return next(filter(None, found), None)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from fairfrontier import _validation as validate
 from fairfrontier._scores import classes_of, classifies, positive_decisions, positive_labels, positive_scores, regresses
 from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.adapters._libraries import Columns, ModelQuery, not_binary, not_fitted, numbered
+from fairfrontier.adapters._libraries import Columns, ModelQuery, not_binary, not_fitted, numbered, shortened
 from fairfrontier.exceptions import InvalidInputError
 
 OUT_OF_FOLD = "cv"
@@ -204,12 +204,7 @@ def _candidates(search: Any) -> dict[str, Mapping[str, Any]]:
 
 def _name(params: Mapping[str, Any]) -> str:
     """Return parameters as a short name, such as ``C=0.1, penalty=l2``."""
-    return ", ".join(f"{key}={_shown(value)}" for key, value in params.items()) or "default"
-
-
-def _shown(value: Any) -> str:
-    text = " ".join(str(value).split())
-    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
+    return ", ".join(f"{key}={shortened(value, _LONGEST_VALUE)}" for key, value in params.items()) or "default"
 
 
 def _distinct(name: str, taken: Mapping[str, Any]) -> str:

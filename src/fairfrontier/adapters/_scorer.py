@@ -1,6 +1,7 @@
 """FAUC as a scikit-learn scorer, for `cross_validate` and every search."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 from sklearn.utils.metadata_routing import UNCHANGED, MetadataRequest
@@ -16,27 +17,23 @@ from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class FAUCScorer:
     """A scorer ``(estimator, X, y, *, sensitive_features) -> FAUC``; make one with `make_fauc_scorer`."""
 
-    def __init__(
-        self,
-        *,
-        weight: Weight | Callable[[float], float] | None,
-        interpolate: bool | Literal["signed"],
-        fairness: Fairness,
-        accuracy: Accuracy | None,
-        sensitive_mode: str,
-        columns: str | Sequence[str] | None,
-    ) -> None:
-        as_weight(weight)
-        self.weight = weight
-        self.interpolate = interpolate
-        self.fairness = fairness
-        self.accuracy = accuracy
-        self.sensitive_mode = sensitive_mode
-        self.columns = columns
-        self._request: dict[str, bool | str | None] = {"sensitive_features": columns is None, "sample_weight": None}
+    weight: Weight | Callable[[float], float] | None
+    interpolate: bool | Literal["signed"]
+    fairness: Fairness
+    accuracy: Accuracy | None
+    sensitive_mode: str
+    columns: str | Sequence[str] | None
+
+    def __post_init__(self) -> None:
+        as_weight(self.weight)
+        self._request: dict[str, bool | str | None] = {
+            "sensitive_features": self.columns is None,
+            "sample_weight": None,
+        }
 
     def __repr__(self) -> str:
         return f"make_fauc_scorer(weight={self.weight!r}, interpolate={self.interpolate!r}, fairness={self.fairness!r})"

@@ -17,22 +17,23 @@ from fairfrontier.benchmark._task_data import Method
 
 # The delivered figures are not fields of a record: they are about all splits together.
 DELIVERED, MISS_SHARE, MISS_SIZE = "delivered", "miss_share", "miss_size"
-FIGURES = (
-    DELIVERED,
-    MISS_SHARE,
-    MISS_SIZE,
-    "fauc",
-    "fauci",
-    "fauc_signed",
-    "fauc_honest",
-    "fauc_single",
-    "fauc_exp_mse",
-    "max_accuracy",
-    "accuracy_95",
-    "accuracy_99",
-    "constant_accuracy",
-    "seconds",
-)
+# All figures, and what pages call them.
+FIGURES = {
+    DELIVERED: "Delivered FAUC: every operating point chosen without test rows",
+    MISS_SHARE: "Share of asked levels below 1 that were missed",
+    MISS_SIZE: "Mean size of a miss",
+    "fauc": "FAUC",
+    "fauci": "FAUCI",
+    "fauc_signed": "Area under the signed hull",
+    "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, evaluated on the test split",
+    "fauc_single": "FAUC of our stacks without randomising: each candidate one stack alone",
+    "fauc_exp_mse": "FAUC with exp(−MSE) as accuracy",
+    "max_accuracy": "Largest accuracy",
+    "accuracy_95": "Accuracy at fairness 0.95",
+    "accuracy_99": "Accuracy at fairness 0.99",
+    "constant_accuracy": "Accuracy of the constant model",
+    "seconds": "CPU seconds without training",
+}
 
 
 @dataclass(frozen=True)
@@ -165,6 +166,11 @@ class TableSummary:
     methods: tuple[Method, ...]
     entries: Mapping[tuple[str, str], Entry]
     track: str = IN_X
+
+    @property
+    def name(self) -> str:
+        """Return the name of the table's files."""
+        return self.table if self.track == IN_X else f"{self.table}_{self.track}"
 
     def entry(self, method: Method, task: str) -> Entry:
         """Return one method on one task."""

@@ -133,7 +133,9 @@ class SplitData:
             else subset(prepare_table(table).problem, dataset, settings.max_rows)
         )
         self.rows: SplitRows = split_rows(self.problem, dataset, split)
-        self._folder = folder
+        self._folder = None
+        if folder is not None:
+            self._folder = folder / settings.name / dataset / f"split_{split:02d}"
         self._on_train = on_train
         self._loaded: dict[str, FamilyPredictions] = {}
         self._last_stack: tuple[str, Any] = ("", None)
@@ -160,7 +162,7 @@ class SplitData:
     def kept(self, key: str, make: Callable[[], FamilyPredictions]) -> FamilyPredictions:
         """Return the predictions of a key: those in memory or on the disk, or else those that `make` returns."""
         if key not in self._loaded:
-            path = None if self._folder is None else self._path(key)
+            path = None if self._folder is None else self._folder / f"{key}.npz"
             found = None if path is None else read_predictions(path)
             if found is None:
                 if self._on_train is not None:
@@ -176,11 +178,6 @@ class SplitData:
         if self._last_stack[0] != key:
             self._last_stack = (key, fit())
         return self._last_stack[1]
-
-    def _path(self, key: str) -> Path:
-        if self._folder is None:
-            raise InvalidInputError("folder must be given to keep predictions; got None")
-        return self._folder / self.settings.name / self.dataset / f"split_{self.split:02d}" / f"{key}.npz"
 
     def _train(self, name: str, attribute: str, fairness: str, track: str) -> FamilyPredictions:
         start = time.process_time()

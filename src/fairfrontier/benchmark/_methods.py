@@ -4,6 +4,7 @@ import importlib
 import inspect
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -136,11 +137,15 @@ def own_methods(learners: Sequence[Any]) -> dict[str, Method]:
     """
     made: dict[str, Method] = {}
     for given in learners:
-        learner = _checked(_imported(given) if isinstance(given, str) else given, given)
+        learner = _imported(given) if isinstance(given, str) else given
+        if not inspect.isclass(learner) or not (hasattr(learner, "fit_grid") or hasattr(learner, "predict_proba")):
+            raise InvalidInputError(
+                f"method must be a class with fit and predict_proba, or with fit_grid; got {given!r}"
+            )
         made[learner.__name__] = Method(
             learner.__name__,
             learner.__name__,
-            _Run(learner),
+            partial(_run_own, learner),
             (),
             aware=bool(getattr(learner, "aware", False)),
             classifies_only=True,
@@ -161,37 +166,26 @@ def _imported(text: str) -> Any:
         ) from error
 
 
-def _checked(learner: Any, given: Any) -> Any:
-    if not inspect.isclass(learner) or not (hasattr(learner, "fit_grid") or hasattr(learner, "predict_proba")):
-        raise InvalidInputError(f"method must be a class with fit and predict_proba, or with fit_grid; got {given!r}")
-    return learner
+def _run_own(learner: Any, method: Method, data: TaskData) -> Evaluated:
+    """Evaluate the candidates of a user's learner on one split."""
+    accepted = inspect.signature(learner).parameters
+    given = {"fairness": data.fairness, "random_state": seed_of(data.split.dataset, data.split.split, method.key)}
+    model = learner(**{name: value for name, value in given.items() if name in accepted})
+    X, y, group = data.X("train"), data.y("train").astype(int), data.groups("train")
+    if hasattr(model, "fit_grid"):
+        fitted = model.fit_grid(X, y, sensitive_features=group)
+    else:
+        known = {"sensitive_features": group} if _takes(model.fit, "sensitive_features") else {}
+        fitted = model.fit(X, y, **known)
 
-
-class _Run:
-    """From a learner to its candidates on one split."""
-
-    def __init__(self, learner: Any) -> None:
-        self._learner = learner
-
-    def __call__(self, method: Method, data: TaskData) -> Evaluated:
-        accepted = inspect.signature(self._learner).parameters
-        given = {"fairness": data.fairness, "random_state": seed_of(data.split.dataset, data.split.split, method.key)}
-        model = self._learner(**{name: value for name, value in given.items() if name in accepted})
-        X, y, group = data.X("train"), data.y("train").astype(int), data.groups("train")
-        if hasattr(model, "fit_grid"):
-            fitted = model.fit_grid(X, y, sensitive_features=group)
-        else:
-            known = {"sensitive_features": group} if _takes(model.fit, "sensitive_features") else {}
-            fitted = model.fit(X, y, **known)
-        ensemble, test = (self._scores(fitted, method, data, part) for part in ("ensemble", "test"))
-        randomised = bool(getattr(fitted, "is_randomized", getattr(self._learner, "randomized", False)))
-        return evaluate_both(data, ensemble, test, {}, None if randomised else 0.5)
-
-    def _scores(self, fitted: Any, method: Method, data: TaskData, part: str) -> FloatArray:
+    def scores(part: str) -> FloatArray:
         known = {"sensitive_features": data.groups(part)} if method.aware else {}
         if hasattr(fitted, "predict_matrix"):
             return np.asarray(fitted.predict_matrix(data.X(part), **known), dtype=np.float64)
         return np.asarray(fitted.predict_proba(data.X(part), **known), dtype=np.float64)[:, 1:2]
+
+    randomised = bool(getattr(fitted, "is_randomized", getattr(learner, "randomized", False)))
+    return evaluate_both(data, scores("ensemble"), scores("test"), {}, None if randomised else 0.5)
 
 
 def _takes(function: Any, name: str) -> bool:

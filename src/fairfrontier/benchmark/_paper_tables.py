@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +32,6 @@ TITLES = {
     "eo": "Equality of opportunity (the paper's Table A1)",
     "multi": "Several attributes, forest trees (the paper's Table A2)",
 }
-LABELS = {
-    DELIVERED: "Delivered FAUC: every operating point chosen without test rows",
-    MISS_SHARE: "Share of asked levels below 1 that were missed",
-    MISS_SIZE: "Mean size of a miss",
-    "fauc": "FAUC",
-    "fauci": "FAUCI",
-    "fauc_signed": "Area under the signed hull",
-    "fauc_honest": "Honest FAUC: frontier chosen on the ensemble split, evaluated on the test split",
-    "fauc_single": "FAUC of our stacks without randomising: each candidate one stack alone",
-    "fauc_exp_mse": "FAUC with exp(−MSE) as accuracy",
-    "max_accuracy": "Largest accuracy",
-    "accuracy_95": "Accuracy at fairness 0.95",
-    "accuracy_99": "Accuracy at fairness 0.99",
-    "constant_accuracy": "Accuracy of the constant model",
-    "seconds": "CPU seconds without training",
-}
 OUT_OF_REACH, BELOW_CONSTANT = "†", "‡"
 AWARE = "§"
 
@@ -71,7 +55,10 @@ def show(found: Estimate) -> str:
 
 def table_title(summary: TableSummary) -> str:
     """Return what a table is about, with its track."""
-    return f"{TITLES[summary.table]}, {TRACKS[summary.track]}"
+    title = TITLES[summary.table]
+    if not TASKS.keys() >= set(summary.tasks):  # a user's table is not the paper's
+        title = title.partition(" (")[0]
+    return f"{title}, {TRACKS[summary.track]}"
 
 
 def column_title(task: str) -> str:
@@ -230,27 +217,21 @@ def table_csv(summary: TableSummary) -> str:
             entry = summary.entry(method, task)
             theirs = paper_figures().get((summary.table, method.paper_row or "", task), ("", ""))
             head = [summary.table, task, method.key, method.title, int(method.aware), int(entry.applies)]
-            measured = [entry.estimate(figure) for figure in FIGURES]
+            found = [entry.estimate(figure) for figure in FIGURES]
+            measured = [end for one in found for end in ((None, None) if one is None else (one.mean, one.error))]
             writer.writerow(
                 [
                     *head,
                     len(entry.done),
                     len(entry.failed),
                     method.kind(summary.track),
-                    *_flat(measured),
+                    *map(_number, measured),
                     method.paper_row or "",
                     *theirs,
                     _number(summary.bound(task, "max_accuracy")),
                 ]
             )
     return buffer.getvalue()
-
-
-def _flat(measured: Iterable[Estimate | None]) -> list[str]:
-    cells = []
-    for one in measured:
-        cells += ["", ""] if one is None else [_number(one.mean), _number(one.error)]
-    return cells
 
 
 def _number(value: float | None) -> str:
@@ -293,7 +274,7 @@ def delivered_page(summaries: Sequence[TableSummary]) -> str:
     """Return the delivered figures of all tables and tracks as one Markdown page."""
     parts = ["# Delivered frontiers\n", READING + "\n"]
     for summary in summaries:
-        if summary.table == "multi" or not _has_delivered(summary):
+        if summary.table == "multi" or all(entry.estimate(DELIVERED) is None for entry in summary.entries.values()):
             continue
         champion = METHODS[summary.table][CHAMPIONS[summary.table]].title
         parts += [f"## {table_title(summary)}\n", markdown(summary, DELIVERED)]
@@ -301,12 +282,8 @@ def delivered_page(summaries: Sequence[TableSummary]) -> str:
         if paired:
             parts += [f"### {champion} minus each rival\n", paired]
         for figure in (MISS_SHARE, MISS_SIZE):
-            parts += [f"### {LABELS[figure]}\n", markdown(summary, figure)]
+            parts += [f"### {FIGURES[figure]}\n", markdown(summary, figure)]
     return "\n".join(parts)
-
-
-def _has_delivered(summary: TableSummary) -> bool:
-    return any(entry.estimate(DELIVERED) is not None for entry in summary.entries.values())
 
 
 # Okabe and Ito's palette, which colour-blind people can tell apart; dashes tell the methods apart in black and white.
@@ -396,8 +373,7 @@ def save_figures(summaries: Sequence[TableSummary], folder: Path) -> list[Path]:
     for summary in summaries:
         figure = draw(summary)
         for suffix, metadata in (("png", {"Software": None}), ("pdf", {"CreationDate": None})):
-            track = "" if summary.track == IN_X else f"_{summary.track}"
-            path = folder / f"taf_{summary.table}{track}.{suffix}"
+            path = folder / f"taf_{summary.name}.{suffix}"
             buffer = io.BytesIO()
             figure.savefig(buffer, format=suffix, dpi=130, metadata=metadata)
             write_atomically(path, buffer.getvalue())

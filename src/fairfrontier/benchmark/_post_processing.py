@@ -138,26 +138,20 @@ def _groups_of(data: FloatArray) -> FloatArray:
     return data[:, 2:]
 
 
-@dataclass(frozen=True, eq=False)
-class Score:
-    """One score of the label on the ensemble and on the test rows, and its name."""
+def score_to_process(method: Method, data: TaskData) -> tuple[dict[str, FloatArray], str]:
+    """Return the scores (n,) that a method post-processes on the "ensemble" and "test" rows, and their name.
 
-    ensemble: FloatArray
-    test: FloatArray
-    name: str
-
-
-def score_to_process(method: Method, data: TaskData) -> Score:
-    """Return what a method post-processes: our unconstrained kitchen sink, or the most accurate single classifier."""
+    They are those of our unconstrained kitchen sink, or of the most accurate single classifier.
+    """
     if method.key.endswith("-sink"):
         found = stacked_scores(data)
-        inside, outside = (part.astype(np.float64) for part in (found.ensemble, found.test))
+        parts = {"ensemble": found.ensemble.astype(np.float64), "test": found.test.astype(np.float64)}
         # A ridge shrinks scores towards the base rate; plug-in rules take them for probabilities.
-        scale = LogisticRegression(C=1e3).fit(inside, data.y("ensemble") > 0.5)
-        return Score(scale.predict_proba(inside)[:, 1], scale.predict_proba(outside)[:, 1], "sink")
-    of_zoo = data.matrix(("zoo",), "ensemble")
-    best = int(np.argmax(((of_zoo > 0.5) == (data.y("ensemble")[:, None] > 0.5)).mean(axis=0)))
-    return Score(of_zoo[:, best], data.matrix(("zoo",), "test")[:, best], data.names(("zoo",))[best])
+        scale = LogisticRegression(C=1e3).fit(parts["ensemble"], data.y("ensemble") > 0.5)
+        return {part: scale.predict_proba(scores)[:, 1] for part, scores in parts.items()}, "sink"
+    of_zoo = {part: data.matrix(("zoo",), part) for part in ("ensemble", "test")}
+    best = int(np.argmax(((of_zoo["ensemble"] > 0.5) == (data.y("ensemble")[:, None] > 0.5)).mean(axis=0)))
+    return {part: scores[:, best] for part, scores in of_zoo.items()}, data.names(("zoo",))[best]
 
 
 def tolerances_of(data: TaskData) -> FloatArray:
@@ -176,36 +170,36 @@ def evaluate_asked(
 
 def run_peer(method: Method, data: TaskData) -> Evaluated:
     """Post-process one score with a method of another library."""
-    score = score_to_process(method, data)
+    score, name = score_to_process(method, data)
     inferred = method.key.startswith("oxonfair-inferred")
     randomises = method.key.startswith("threshold-optimizer")
     groups = [data.matrix((GROUPS,), part)[:, 0] if inferred else data.groups(part) for part in ("ensemble", "test")]
-    fitted_on = RivalRows(score.ensemble, data.y("ensemble").astype(int), data.groups("ensemble"), groups[0])
+    fitted_on = RivalRows(score["ensemble"], data.y("ensemble").astype(int), data.groups("ensemble"), groups[0])
     rival = threshold_optimizer if randomises else oxonfair
     decide = rival(fitted_on, data.fairness, tolerances_of(data), inferred)
-    decided = decide(score.ensemble, groups[0]), decide(score.test, groups[1])
-    return evaluate_asked(data, *decided, {"classifier": score.name}, None if randomises else 0.5)
+    decided = decide(score["ensemble"], groups[0]), decide(score["test"], groups[1])
+    return evaluate_asked(data, *decided, {"classifier": name}, None if randomises else 0.5)
 
 
 def run_plug_in(method: Method, data: TaskData) -> Evaluated:
     """Threshold one score minus a multiple of what models of the group say, as LinearPost or as FPIR."""
-    score = score_to_process(method, data)
+    score, name = score_to_process(method, data)
     members = _compared_rows(data)
     shares = (float(members[0].mean()), float(members[1].mean()))
-    details = {"classifier": score.name}
+    details = {"classifier": name}
     if method.aware:
-        probabilities = {part: _known(data, score, part) for part in ("ensemble", "test")}
+        probabilities = {part: _known(data, score[part], part) for part in ("ensemble", "test")}
     else:
         column, details["group_model"] = _best_group_model(data, members)
         probabilities = {part: _modelled(data, column, part) for part in ("ensemble", "test")}
     directions = {part: direction_of(*both, shares) for part, both in probabilities.items()}
-    gain = 2.0 * score.ensemble - 1.0
+    gain = 2.0 * score["ensemble"] - 1.0
     own = directions["ensemble"] / len(gain)
     contrast = true_contrast(*members) if method.key.startswith("fpir") else own
     rules = [plug_in_rule(gain, directions["ensemble"], contrast, float(t)) for t in tolerances_of(data)]
     decided = [
         np.column_stack([rule.probability(2.0 * of_label - 1.0, directions[part]) for rule in rules])
-        for part, of_label in (("ensemble", score.ensemble), ("test", score.test))
+        for part, of_label in score.items()
     ]
     return evaluate_asked(data, decided[0], decided[1], details, None)
 
@@ -218,9 +212,9 @@ def _compared_rows(data: TaskData) -> tuple[NDArray[np.bool_], NDArray[np.bool_]
     return first, second
 
 
-def _known(data: TaskData, score: Score, part: str) -> tuple[FloatArray, FloatArray]:
+def _known(data: TaskData, score: FloatArray, part: str) -> tuple[FloatArray, FloatArray]:
     """Return the probabilities of both groups (and y = 1) where the group is known."""
-    of_label = getattr(score, part) if data.fairness == "equal_opportunity" else 1.0
+    of_label = score if data.fairness == "equal_opportunity" else 1.0
     group = data.groups(part)
     first, second = (np.asarray((group == value) * of_label, dtype=np.float64) for value in np.unique(group))
     return first, second

@@ -160,7 +160,7 @@ class RecordStore:
 
     def __init__(self, cells: Path, collection: Path, settings: str) -> None:
         self._cells = cells / settings
-        self._collection = collection
+        self.collection = collection
         self._settings = settings
 
     def add(self, record: Record) -> None:
@@ -193,10 +193,10 @@ class RecordStore:
     def collect(self) -> None:
         """Write the collection: the same records give the same bytes."""
         others = [record for record in self._collected() if record.settings != self._settings]
-        write_collection(self._collection, [*others, *self.load().values()])
+        write_collection(self.collection, [*others, *self.load().values()])
 
     def _collected(self) -> Iterator[Record]:
-        return read_collection(self._collection) if self._collection.is_file() else iter(())
+        return read_collection(self.collection) if self.collection.is_file() else iter(())
 
 
 def write_collection(path: Path, records: Iterable[Record]) -> None:

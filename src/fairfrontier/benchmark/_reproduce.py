@@ -7,11 +7,10 @@ from pathlib import Path
 
 from fairfrontier._validation import number, one_of
 from fairfrontier._writing import remove_abandoned, write_atomically
-from fairfrontier.benchmark._averages import DELIVERED, TableSummary, cpu_seconds, summarise_table
+from fairfrontier.benchmark._averages import DELIVERED, FIGURES, TableSummary, cpu_seconds, summarise_table
 from fairfrontier.benchmark._families import FULL, SETTINGS
 from fairfrontier.benchmark._methods import CHAMPIONS, METHODS, own_methods
 from fairfrontier.benchmark._paper_tables import (
-    LABELS,
     comparison_markdown,
     delivered_page,
     latex,
@@ -21,8 +20,8 @@ from fairfrontier.benchmark._paper_tables import (
     table_csv,
     table_title,
 )
-from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record
-from fairfrontier.benchmark._run import Listener, RunFolders, plan_cells, run
+from fairfrontier.benchmark._records import IN_X, TRACKS, Cell, Record, RecordStore
+from fairfrontier.benchmark._run import Listener, plan_cells, run
 from fairfrontier.benchmark._task_data import Method
 from fairfrontier.benchmark._tasks import TASKS, UserTable, prepare_table
 from fairfrontier.exceptions import InvalidInputError
@@ -88,11 +87,14 @@ class Reproduction:
     own: tuple[str, ...] = ()
 
     @property
-    def folders(self) -> RunFolders:
-        """Return where the run keeps its files."""
+    def folders(self) -> tuple[Path, Path]:
+        """Return where single records and base learners' predictions are kept."""
         cache = self.out / ".cache" if self.cache is None else self.cache
-        collection = self.out / "records.jsonl.gz"
-        return RunFolders(cache / "cells", cache / "predictions", collection, self.settings, self.data, self.own)
+        return cache / "cells", cache / "predictions"
+
+    def store(self) -> RecordStore:
+        """Return the records."""
+        return RecordStore(self.folders[0], self.out / "records.jsonl.gz", self.settings)
 
     def cells(self) -> list[Cell]:
         """Return the cells in the order of work.
@@ -134,7 +136,8 @@ class Reproduction:
 
     def _check_folder(self) -> None:
         """Refuse a folder whose tables and figures, of other settings, this run would replace."""
-        others = self.folders.store().others()
+        store = self.store()
+        others = store.others()
         if others:
             raise InvalidInputError(
                 f"out must be a folder without results of other settings; {str(self.out)!r} has those of "
@@ -142,7 +145,7 @@ class Reproduction:
             )
         mark = self.out / DATA_FILE
         kept = json.loads(mark.read_text(encoding="utf-8")) if mark.is_file() else None
-        has_records = self.folders.collection.is_file()
+        has_records = store.collection.is_file()
         if (has_records or kept) and kept != (None if self.data is None else self.data.identity()):
             raise InvalidInputError(
                 f"out must be a folder without results of other data; {str(self.out)!r} has those of "
@@ -167,13 +170,13 @@ def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> l
         The files that were written.
     """
     cells = reproduction.cells()
-    for folder in (reproduction.out, reproduction.folders.cells, reproduction.folders.predictions):
+    for folder in (reproduction.out, *reproduction.folders):
         remove_abandoned(folder, everywhere=True)
     if reproduction.data is not None:
         about = reproduction.data.identity()
         write_atomically(reproduction.out / DATA_FILE, (json.dumps(about, indent=1) + "\n").encode())
     try:
-        run(cells, reproduction.folders, jobs=reproduction.jobs, listener=listener, redo=reproduction.redo)
+        run(cells, reproduction, listener)
     finally:
         # Also after an interruption, so that the tables show what is finished.
         written = write_results(reproduction)
@@ -182,28 +185,22 @@ def reproduce(reproduction: Reproduction, listener: Listener | None = None) -> l
 
 def write_results(reproduction: Reproduction) -> list[Path]:
     """Write the collection of records, the tables and the figures from the records on disk."""
-    store = reproduction.folders.store()
+    store = reproduction.store()
     records = list(store.load().values())
     if not records:
         return []
     store.collect()
-    written = [reproduction.folders.collection]
     summaries = summarise_all(records, own_methods(reproduction.own))
-    folder = reproduction.out / "tables"
+    texts: dict[str, str] = {}
     for summary in summaries:
-        name = summary.table if summary.track == IN_X else f"{summary.table}_{summary.track}"
-        for suffix, text in (("md", _page(summary, records)), ("csv", table_csv(summary)), ("tex", latex(summary))):
-            path = folder / f"{name}.{suffix}"
-            write_atomically(path, text.encode())
-            written.append(path)
-    headline = folder / "delivered.md"
-    write_atomically(headline, delivered_page(summaries).encode())
-    written.append(headline)
-    facts = reproduction.out / "run.md"
-    write_atomically(facts, _facts(records).encode())
-    pictures = reproduction.out / "figures"
-    pictures.mkdir(parents=True, exist_ok=True)
-    return [*written, facts, *save_figures(summaries, pictures)]
+        texts[f"tables/{summary.name}.md"] = _page(summary, records)
+        texts[f"tables/{summary.name}.csv"] = table_csv(summary)
+        texts[f"tables/{summary.name}.tex"] = latex(summary)
+    texts |= {"tables/delivered.md": delivered_page(summaries), "run.md": _facts(records)}
+    for name, text in texts.items():
+        write_atomically(reproduction.out / name, text.encode())
+    written = [store.collection, *(reproduction.out / name for name in texts)]
+    return written + save_figures(summaries, reproduction.out / "figures")
 
 
 def summarise_all(records: Sequence[Record], own: Mapping[str, Method] | None = None) -> list[TableSummary]:
@@ -236,7 +233,7 @@ def _page(summary: TableSummary, records: Sequence[Record]) -> str:
         ]
     for figure in _MORE_FIGURES:
         if any(entry.estimate(figure) is not None for entry in summary.entries.values()):
-            parts += [f"## {LABELS[figure]}\n", markdown(summary, figure)]
+            parts += [f"## {FIGURES[figure]}\n", markdown(summary, figure)]
     return "\n".join(parts)
 
 

@@ -13,8 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, product
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -26,12 +25,15 @@ from fairfrontier.benchmark._families import SETTINGS, SplitData
 from fairfrontier.benchmark._methods import METHODS, own_methods
 from fairfrontier.benchmark._records import BLIND, DONE, FAILED, IN_X, NOT_APPLICABLE, Cell, Record, RecordStore
 from fairfrontier.benchmark._task_data import FAUC_WEIGHT, Evaluated, Method, TaskData
-from fairfrontier.benchmark._tasks import DATASETS, TASKS, Task, UserTable, task_of
+from fairfrontier.benchmark._tasks import DATASETS, TASKS, task_of
 from fairfrontier.exceptions import ClusterError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.learners._family import silence
 from fairfrontier.quantify._fauc import fauc
 from fairfrontier.quantify._honest import honest_curve_of_bias
+
+if TYPE_CHECKING:
+    from fairfrontier.benchmark._reproduce import Reproduction
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "xgboost-cpu", "torch", "fairlearn", "oxonfair")
 _MOST_WARNINGS = 3
@@ -186,23 +188,6 @@ class Listener:
     on_step: Callable[[str], None] = lambda text: None
 
 
-@dataclass(frozen=True)
-class RunFolders:
-    """The files of a run, as plain paths that can be sent to worker processes."""
-
-    # cells, predictions: folders of the records and of the base learners' predictions
-    cells: Path
-    predictions: Path
-    collection: Path  # the compressed records
-    settings: str  # name of the settings
-    table: UserTable | None = None  # the user's table that the cells are about; None: the package's data sets
-    own: tuple[str, ...] = ()  # learners beside the methods of the tables, ``module:Class``
-
-    def store(self) -> RecordStore:
-        """Return the records."""
-        return RecordStore(self.cells, self.collection, self.settings)
-
-
 def tasks_of_table(table: str) -> tuple[str, ...]:
     """Return the paper's tasks of a table: equal opportunity needs classes, two constraints need two attributes.
 
@@ -234,20 +219,15 @@ def plan_cells(
             for table, track in product(tables, tracks):
                 if table == "multi" and track == BLIND:
                     continue
-                keys = [key for key in (*METHODS[table], *own) if methods is None or key in methods]
+                keys = [*(key for key in METHODS[table] if methods is None or key in methods), *own]
                 for task in named:
-                    if task.dataset == dataset and (task.name in tasks_of_table(table) or _is_users(task, table)):
+                    is_users = task.name not in TASKS and table != "multi"
+                    if task.dataset == dataset and (is_users or task.name in tasks_of_table(table)):
                         cells += [Cell(table, task.name, key, split, track) for key in keys]
     return cells
 
 
-def _is_users(task: Task, table: str) -> bool:
-    return task.name not in TASKS and table != "multi"
-
-
-def run(
-    cells: Sequence[Cell], folders: RunFolders, *, jobs: int = 1, listener: Listener | None = None, redo: bool = False
-) -> None:
+def run(cells: Sequence[Cell], reproduction: "Reproduction", listener: Listener | None = None) -> None:
     """Run the cells without a record; those that failed are tried again.
 
     Raises
@@ -256,29 +236,27 @@ def run(
         If one of several processes was killed.
     """
     listener = listener or Listener()
-    todo = list(cells) if redo else unfinished(cells, folders)
+    todo = list(cells) if reproduction.redo else unfinished(cells, reproduction)
     units = [list(unit) for _, unit in groupby(todo, key=lambda cell: (cell.split, task_of(cell.task).dataset))]
-    if jobs == 1:
+    if reproduction.jobs == 1:
         for unit in units:
-            for record in _work(unit, folders, listener.on_step):
+            for record in _work(unit, reproduction, listener.on_step):
                 listener.on_record(record)
         return
-    _run_in_processes(units, folders, jobs, listener)
+    _run_in_processes(units, reproduction, listener)
 
 
-def unfinished(cells: Sequence[Cell], folders: RunFolders) -> list[Cell]:
+def unfinished(cells: Sequence[Cell], reproduction: "Reproduction") -> list[Cell]:
     """Return the cells without a record and those that failed."""
-    known = folders.store().load()
+    known = reproduction.store().load()
     return [cell for cell in cells if cell not in known or known[cell].status == FAILED]
 
 
-def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], None]) -> Iterator[Record]:
+def _work(unit: Sequence[Cell], reproduction: "Reproduction", on_step: Callable[[str], None]) -> Iterator[Record]:
     """Run cells of one data set and split, and yield each record after it is on disk."""
-    store = folders.store()
-    first = unit[0]
-    settings = SETTINGS[folders.settings]
-    own = own_methods(folders.own)
-    data = SplitData(task_of(first.task).dataset, first.split, settings, folders.predictions, on_step, folders.table)
+    store, own = reproduction.store(), own_methods(reproduction.own)
+    dataset, settings = task_of(unit[0].task).dataset, SETTINGS[reproduction.settings]
+    data = SplitData(dataset, unit[0].split, settings, reproduction.folders[1], on_step, reproduction.data)
     for cell in unit:
         on_step(f"{cell.task} split {cell.split} {cell.table} {cell.track}: {cell.method}")
         with silence():
@@ -287,15 +265,15 @@ def _work(unit: Sequence[Cell], folders: RunFolders, on_step: Callable[[str], No
         yield record
 
 
-def _work_alone(unit: Sequence[Cell], folders: RunFolders) -> None:
+def _work_alone(unit: Sequence[Cell], reproduction: "Reproduction") -> None:
     """Run a unit in a worker process, and stop after the current cell if the main process wants no more."""
-    cells = _work(unit, folders, lambda text: None)
+    cells = _work(unit, reproduction, lambda text: None)
     while wanted() and next(cells, None) is not None:
         pass
 
 
-def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs: int, listener: Listener) -> None:
-    store = folders.store()
+def _run_in_processes(units: Sequence[Sequence[Cell]], reproduction: "Reproduction", listener: Listener) -> None:
+    store, jobs = reproduction.store(), reproduction.jobs
     waiting = {cell: store.stamp(cell) for unit in units for cell in unit}
     # A fresh interpreter: threads of numerical libraries do not survive a fork.
     context = multiprocessing.get_context("spawn")
@@ -303,7 +281,7 @@ def _run_in_processes(units: Sequence[Sequence[Cell]], folders: RunFolders, jobs
     stop = context.RawValue(ctypes.c_bool, False)
     executor = ProcessPoolExecutor(jobs, context, initializer=prepare, initargs=(stop,))
     try:
-        futures: set[Future[None]] = {executor.submit(_work_alone, unit, folders) for unit in units}
+        futures: set[Future[None]] = {executor.submit(_work_alone, unit, reproduction) for unit in units}
         started = time.monotonic()
         while futures:
             done, futures = wait(futures, timeout=_POLL_SECONDS, return_when=FIRST_COMPLETED)

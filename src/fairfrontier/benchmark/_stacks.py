@@ -1,7 +1,6 @@
 """The rows of FairStacks: the published form, ours, and the score of ours without any constraint."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,44 +13,17 @@ from fairfrontier.identify._points import TradeoffPoints, points_from_rates
 from fairfrontier.optimize import FairStacksClassifier, FairStacksRegressor
 
 
-@dataclass(frozen=True, eq=False)
-class RandomisedCandidates:
-    """Candidates that randomise between neighbours on a path."""
+def evenly_spaced_candidates(bias: FloatArray, n_candidates: int, *, largest: float, margin: float) -> FloatArray:
+    """Return candidates that randomise between neighbours on a path: the probability (c, p) of each stack in each.
 
-    # (c, p): the probability of each stack of the path in each candidate: of at most two neighbours, with the sum 1
-    probability: FloatArray
-
-    def expected_decisions(self, decisions: FloatArray) -> FloatArray:
-        """Return the expected decisions (n, c) of the candidates from the decisions (n, p) of the stacks."""
-        return np.asarray(decisions @ self.probability.T)
-
-    def points_when_choosing(self, decided: TradeoffPoints, out_of_fold: TradeoffPoints) -> TradeoffPoints:
-        """Return the points of the candidates on the rows that they were fitted to, the constant model last.
-
-        Biases are those of their own expected decisions (`decided`): few numbers were fitted for them, and the stacks
-        of other folds jump elsewhere. Accuracies are those of the path out of fold: the others would be too good.
-        """
-        probability = np.zeros((len(self.probability) + 1, len(out_of_fold.names)))
-        probability[:-1, :-1], probability[-1, -1] = self.probability, 1.0
-        return points_from_rates(decided.rates, decided.sets, probability @ out_of_fold.accuracy, decided.names)
-
-    def without_randomising(self) -> "RandomisedCandidates":
-        """Return the candidates as single stacks, of each the more probable one."""
-        return RandomisedCandidates(np.eye(self.probability.shape[1])[np.argmax(self.probability, axis=1)])
-
-
-def evenly_spaced_candidates(
-    bias: FloatArray, n_candidates: int, *, largest: float, margin: float
-) -> RandomisedCandidates:
-    """Return candidates whose biases are evenly spaced along a path with signed biases (p,), the unconstrained first.
-
-    From an absolute bias of `largest` on, the weight of the FAUC is 0. The candidates go beyond bias 0 by `margin`: the
-    bias on other rows differs.
+    Their biases are evenly spaced along the path, whose stacks have signed biases (p,), the unconstrained first. From
+    an absolute bias of `largest` on, the weight of the FAUC is 0. The candidates go beyond bias 0 by `margin`: the bias
+    on other rows differs.
 
     Examples
     --------
     >>> bias = np.array([0.4, 0.2, -0.2, -0.5])
-    >>> evenly_spaced_candidates(bias, 3, largest=0.2, margin=0.1).probability.round(2)
+    >>> evenly_spaced_candidates(bias, 3, largest=0.2, margin=0.1).round(2)
     array([[0. , 1. , 0. , 0. ],
            [0. , 0.5, 0.5, 0. ],
            [0. , 0. , 1. , 0. ]])
@@ -72,7 +44,19 @@ def evenly_spaced_candidates(
         else:
             share = (at - travelled[after - 1]) / (travelled[after] - travelled[after - 1])
             row[start + after - 1 : start + after + 1] = 1.0 - share, share
-    return RandomisedCandidates(probability)
+    return probability
+
+
+def points_when_choosing(
+    probability: FloatArray, decided: TradeoffPoints, out_of_fold: TradeoffPoints
+) -> TradeoffPoints:
+    """Return the points of candidates on the rows that they were fitted to, the constant model last.
+
+    Biases are those of their own expected decisions (`decided`): few numbers were fitted for them, and the stacks of
+    other folds jump elsewhere. Accuracies are those of the path out of fold: the others would be too good.
+    """
+    accuracy = np.append(probability @ out_of_fold.accuracy[:-1], out_of_fold.accuracy[-1])
+    return points_from_rates(decided.rates, decided.sets, accuracy, decided.names)
 
 
 # Stacks on the path of our form, per candidate: candidates randomise between neighbours, which should be close.
@@ -137,16 +121,14 @@ def _randomised_path(data: TaskData, model: Any, paths: dict[str, FloatArray]) -
     sizes = np.array(list(model.group_sizes_.values()), dtype=np.float64)
     margin = 2.0 * float(np.sqrt((0.25 / np.sort(sizes)[:2]).sum()))  # two standard errors of a difference of rates
     largest = 1.0 - FAUC_WEIGHT.minimum + margin
-    candidates = evenly_spaced_candidates(bias, data.split.settings.values, largest=largest, margin=margin)
+    probability = evenly_spaced_candidates(bias, data.split.settings.values, largest=largest, margin=margin)
+    # Of each candidate the more probable stack.
+    single = np.eye(probability.shape[1])[np.argmax(probability, axis=1)]
     decided, tested, alone = (
-        data.points(kind.expected_decisions(decisions[part]), part, threshold=None)
-        for kind, part in (
-            (candidates, "ensemble"),
-            (candidates, "test"),
-            (candidates.without_randomising(), "test"),
-        )
+        data.points(decisions[part] @ kind.T, part, threshold=None)
+        for kind, part in ((probability, "ensemble"), (probability, "test"), (single, "test"))
     )
-    chosen = candidates.points_when_choosing(decided, model.points_)
+    chosen = points_when_choosing(probability, decided, model.points_)
     return Evaluated(tested, chosen, None, _stack_details(model), alone)
 
 

@@ -31,7 +31,7 @@ class Evaluated:
         Its candidates on the test rows, the constant model last.
     chosen : TradeoffPoints or None
         The same candidates on the ensemble rows, out of fold where the method was fitted to those. The biases of
-        candidates that randomise are of their own decisions there (`RandomisedCandidates.points_when_choosing`).
+        candidates that randomise are of their own decisions there.
     exp_mse : TradeoffPoints or None
         Regression: the test points with e to the −MSE as accuracy.
     details : dict

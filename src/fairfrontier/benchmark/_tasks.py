@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import datasets
-from fairfrontier._extras import require
 from fairfrontier._validation import FloatArray, IntArray, attributes
-from fairfrontier.chunks._formats import TableFile, open_stream, open_table
+from fairfrontier.chunks._files import read_table
+from fairfrontier.chunks._formats import open_table
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._screening import AS_ASKED, TELLS_THE_GROUP, screen
 from fairfrontier.search._table import Columns, TableEncoding, missing_in, read_columns
@@ -55,13 +54,6 @@ TASKS = {
 }
 # The quickest first: an interrupted run then has as many cells as possible.
 DATASETS = ("compas", "communities", "default", "bank", "adult")
-_LOADERS: dict[str, Callable[..., Any]] = {
-    "adult": datasets.load_adult,
-    "bank": datasets.load_bank,
-    "compas": datasets.load_compas,
-    "default": datasets.load_default,
-    "communities": datasets.load_communities,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,11 +110,6 @@ def task_of(name: str) -> Task:
     return Task(name, dataset, attribute)
 
 
-def tasks_of(dataset: str) -> list[Task]:
-    """Return the tasks on one data set."""
-    return [task for task in TASKS.values() if task.dataset == dataset]
-
-
 @lru_cache(maxsize=2)
 def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     """Load a data set as matrices.
@@ -140,10 +127,10 @@ def load_problem(dataset: str, max_rows: int | None = None) -> Problem:
     >>> problem.X.shape, sorted(problem.attributes)
     ((5278, 13), ['gender', 'race'])
     """
-    if dataset not in _LOADERS:
+    if dataset not in DATASETS:
         raise InvalidInputError(f"dataset must be one of {', '.join(DATASETS)}; got {dataset!r}")
-    bunch = _LOADERS[dataset]()
-    tasks = tasks_of(dataset)
+    bunch = getattr(datasets, f"load_{dataset}")()
+    tasks = [task for task in TASKS.values() if task.dataset == dataset]
     regression = tasks[0].regression
     y = np.asarray(bunch.target, dtype=np.float64)
     attributes = {task.attribute: np.asarray(bunch.sensitive_features[task.attribute], dtype=str) for task in tasks}
@@ -217,8 +204,8 @@ class UserTable:
         The column of the attribute, with 2 to 10 groups.
     positive : str or None
         The positive value of the label; None: the second in sorted order.
-    drop : tuple of str
-        Columns that are no features.
+    drop, keep : tuple of str
+        Columns that are no features; columns that are features even where they reveal the label or copy the attribute.
     """
 
     path: Path
@@ -226,6 +213,7 @@ class UserTable:
     sensitive: str
     positive: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:
@@ -239,7 +227,7 @@ class UserTable:
         """Return what makes figures of this table comparable: the content of the file and the roles of its columns."""
         digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
         roles = {"label": self.label, "sensitive": self.sensitive, "positive": self.positive or ""}
-        roles |= {"drop": ",".join(self.drop)}
+        roles |= {"drop": ",".join(self.drop)} | ({"keep": ",".join(self.keep)} if self.keep else {})
         return {"file": self.path.name, "sha256": digest} | roles
 
 
@@ -253,7 +241,7 @@ class PreparedTable:
 
 def label_values(path: Path, label: str) -> list[str]:
     """Return the values of a column as text, in sorted order; empty where the file has no such column."""
-    columns = _read(open_table(path))
+    columns = _read(path)
     if label not in columns:
         return []
     values = columns[label]
@@ -268,7 +256,7 @@ def prepare_table(table: UserTable) -> PreparedTable:
     become days, months and weekdays. Identifiers, constants and copies of the attribute are left out; a column that
     gives the label away is refused.
     """
-    columns = _read(open_table(table.path))
+    columns = _read(table.path)
     for role, name in (("label", table.label), ("sensitive", table.sensitive)):
         if name not in columns:
             raise InvalidInputError(
@@ -283,7 +271,7 @@ def prepare_table(table: UserTable) -> PreparedTable:
     columns[table.sensitive] = _texts(columns[table.sensitive])
     group = _groups(columns[table.sensitive], y, table.sensitive)
     given = attributes({table.sensitive: group}, len(y))
-    reports = screen(columns, y > 0.5, given, np.arange(len(y)), drop=table.drop, use_sensitive=True)
+    reports = screen(columns, y > 0.5, given, np.arange(len(y)), drop=table.drop, keep=table.keep, use_sensitive=True)
     for report in reports:
         if not report.used:
             because = report.reason if report.reason == AS_ASKED else f"left out: {report.reason}"
@@ -303,19 +291,9 @@ def _matrix(columns: Columns) -> FloatArray:
     return TableEncoding().fit(columns).transform(columns)
 
 
-def _read(table: TableFile) -> Columns:
+def _read(path: Path) -> Columns:
     """Return the typed columns of a file."""
-    arrow = require("pyarrow", extra="cli", purpose="Reading a file")
-    if table.csv is None:
-        rows = require("pyarrow.parquet", extra="cli", purpose="Reading a file").read_table(table.path)
-    else:
-        csv = require("pyarrow.csv", extra="cli", purpose="Reading a file")
-        try:
-            with open_stream(table.path, table.csv) as (stream, _):
-                rows = csv.read_csv(stream, *table.csv.options(csv), table.csv.converting(csv))
-        except (arrow.ArrowException, OSError, UnicodeError) as error:
-            raise table.damaged(error) from None
-    return read_columns(rows, parameter=table.path.name)
+    return read_columns(read_table(open_table(path)), parameter=path.name)
 
 
 def _texts(values: NDArray[Any]) -> NDArray[Any]:

@@ -24,22 +24,13 @@ _STRIDE = 2**40
 _PATIENCE, _POLL = 60.0, 0.05
 
 
-@dataclass(frozen=True)
-class _Partition:
-    """What makes up one chunk, delayed."""
-
-    y: Any
-    scores: Any
-    sensitive: Any
-    sample_weight: Any
-    fold: Any
-    first_row: int
-
-
 class DaskChunks(Chunks):
-    """Chunks that live on the workers of a cluster, or of Dask's local scheduler."""
+    """Chunks that live on the workers of a cluster, or of Dask's local scheduler.
 
-    def __init__(self, names: tuple[str, ...], partitions: Sequence[_Partition]) -> None:
+    Each of the partitions is a tuple of what `_run` takes after the job, delayed.
+    """
+
+    def __init__(self, names: tuple[str, ...], partitions: Sequence[tuple[Any, ...]]) -> None:
         super().__init__(names)
         self._given = names
         self._partitions = partitions
@@ -50,7 +41,7 @@ class DaskChunks(Chunks):
         # As a node of its own the function travels to each worker once, not once a partition.
         job = dask.delayed(_Job(function, self._steps, self._given), traverse=False)
         run, add_up = dask.delayed(_run, pure=False), dask.delayed(_add_up, pure=False)
-        level = [run(job, p.y, p.scores, p.sensitive, p.sample_weight, p.fold, p.first_row) for p in self._partitions]
+        level = [run(job, *parts) for parts in self._partitions]
         while len(level) > 1:
             level = [add_up(level[i : i + _WIDTH]) for i in range(0, len(level), _WIDTH)]
         result: T | None = _compute(dask, level[0])
@@ -181,18 +172,16 @@ def dask_chunks(
     """
     require("dask", extra="dask", purpose=_PURPOSE)
     sizes, found = _layout(scores, y)
-    matrix = _parts(scores, sizes, parameter="y_preds")
-    first = _first_rows(sizes)
     columns = zip(
         _parts(y, sizes, parameter="y_true"),
-        matrix,
+        _parts(scores, sizes, parameter="y_preds"),
         _parts(_named(sensitive_features), sizes, parameter="sensitive_features"),
         _parts(sample_weight, sizes, parameter="sample_weight"),
         _parts(fold, sizes, parameter="fold"),
-        first,
+        _first_rows(sizes),
         strict=True,
     )
-    return DaskChunks(tuple(names) if names is not None else found, [_Partition(*parts) for parts in columns])
+    return DaskChunks(tuple(names) if names is not None else found, list(columns))
 
 
 def _layout(scores: Any, y: Any) -> tuple[list[float], tuple[str, ...]]:

@@ -233,8 +233,7 @@ def file_chunks(
     )
     known = _resolved(asked, table)
     step = rows_of_chunk(chunk_rows, len(known.scores))
-    batches = {"CSV": _csv_batches, "Parquet": _parquet_batches, "Excel": _excel_batches}[table.kind]
-    return StreamedChunks(known.scores, _reader(table, known, partial(batches, table, known, step)))
+    return StreamedChunks(known.scores, _reader(table, known, partial(_BATCHES[table.kind], table, known, step)))
 
 
 def file_schema(path: str | Path, *, delimiter: str | None = None) -> Any:
@@ -329,6 +328,43 @@ def _excel_batches(table: TableFile, columns: Columns, step: int) -> Iterator[tu
     for batch in sheet.to_batches(max_chunksize=step):
         done += batch.num_rows
         yield batch, done / sheet.num_rows
+
+
+_BATCHES = {"CSV": _csv_batches, "Parquet": _parquet_batches, "Excel": _excel_batches}
+
+
+def read_batches(
+    table: TableFile, *, text: Sequence[str] = (), chunk_rows: int | None = None, verbatim: bool = False
+) -> Iterator[Any]:
+    """Yield all columns of a file as pyarrow tables of some rows each.
+
+    Parameters
+    ----------
+    table : TableFile
+        The file.
+    text : sequence of str
+        Columns of a CSV file that are text whatever they look like.
+    chunk_rows : int, optional
+        Rows at a time, at the most.
+    verbatim : bool
+        Whether words such as NA stay what they are in a CSV file's columns of text.
+    """
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    # A column of whole numbers at the top of the file may have fractions further down.
+    whole = tuple(name for name, one in table.types.items() if arrow.types.is_integer(one))
+    every = Columns(None, tuple(table.types), (), text=tuple(text), numbers=whole, verbatim=verbatim)
+    try:
+        for batch, _ in _BATCHES[table.kind](table, every, chunk_rows or 2**16):
+            columns = [batch.column(i) for i in range(len(batch.schema))]
+            yield arrow.Table.from_arrays(columns, schema=batch.schema)
+    except (arrow.ArrowException, OSError, EOFError, UnicodeError) as error:
+        raise table.damaged(error) from None
+
+
+def read_table(table: TableFile, *, text: Sequence[str] = ()) -> Any:
+    """Return all rows and columns of a file as one pyarrow table."""
+    arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
+    return arrow.concat_tables(list(read_batches(table, text=text)))
 
 
 def _reader(

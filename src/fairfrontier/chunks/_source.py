@@ -91,7 +91,7 @@ class StreamedChunks(Chunks):
         super().__init__(names)
         self._open = open_chunks
         self._steps: tuple[Step, ...] = ()
-        self._in_memory = False
+        self.in_memory = False  # whether they are one chunk that is in memory
 
     def __iter__(self) -> Iterator[Rows]:
         for chunk, done in self._open():
@@ -109,11 +109,11 @@ class StreamedChunks(Chunks):
 
     def map(self, function: Step, names: tuple[str, ...] | None = None) -> "StreamedChunks":
         other = StreamedChunks(self.names if names is None else names, self._open)
-        other._steps, other.progress, other._in_memory = (*self._steps, function), self.progress, self._in_memory
+        other._steps, other.progress, other.in_memory = (*self._steps, function), self.progress, self.in_memory
         return other
 
     def kept(self) -> "StreamedChunks":
-        return whole(next(iter(self))) if self._in_memory else self
+        return whole(gathered(self)) if self.in_memory else self
 
 
 def is_dask(*values: Any) -> bool:
@@ -125,7 +125,7 @@ def is_dask(*values: Any) -> bool:
 def whole(rows: Rows) -> StreamedChunks:
     """Take rows that are all in memory as one chunk."""
     chunks = StreamedChunks(rows.names, lambda: iter([(rows, 1.0)]))
-    chunks._in_memory = True
+    chunks.in_memory = True
     return chunks
 
 

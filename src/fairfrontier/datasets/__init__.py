@@ -1,9 +1,8 @@
 """The paper's five data sets, inside the package: no download, no network."""
 
-from fairfrontier.datasets._compas import load_compas
 from fairfrontier.datasets._design import DesignMatrix, design_matrix
+from fairfrontier.datasets._loaders import load_adult, load_bank, load_communities, load_compas, load_default
 from fairfrontier.datasets._task_summaries import GroupRate, TaskSummary, describe_all
-from fairfrontier.datasets._uci import load_adult, load_bank, load_communities, load_default
 
 __all__ = [
     "DesignMatrix",

@@ -62,7 +62,6 @@ def deliver(
     attributes: Table,
     sources: dict[str, tuple[str, ...]],
     paper_encoding: str,
-    descr: str,
     return_X_y: bool,
     as_frame: AsFrame,
     extra: Mapping[str, Table] | None = None,
@@ -86,7 +85,7 @@ def deliver(
         target=y,
         sensitive_features=convert(attributes),
         frame=data.assign(**{target_name: y}) if framed else None,
-        DESCR=descr,
+        DESCR=_read_bytes(f"{name}.txt", folder="descr").decode("utf-8"),
         name=name,
         feature_names=list(features),
         target_name=target_name,
@@ -96,12 +95,6 @@ def deliver(
         paper_encoding=paper_encoding,
         **{key: convert(table) for key, table in (extra or {}).items()},
     )
-
-
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
-    """Raise unless `value` is one of the allowed ones."""
-    if value not in allowed:
-        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
 
 
 def _wants_frame(as_frame: AsFrame) -> bool:
@@ -184,9 +177,9 @@ def _expected_sha256(filename: str) -> str:
     return sums[filename]
 
 
-def _read_bytes(filename: str) -> bytes:
+def _read_bytes(filename: str, folder: str = "data") -> bytes:
     try:
-        return resources.files("fairfrontier.datasets").joinpath("data", filename).read_bytes()
+        return resources.files("fairfrontier.datasets").joinpath(folder, filename).read_bytes()
     except OSError as error:
         raise DataFileError(f"cannot read the data file {filename!r} of fairfrontier: {error}. {_advice()}") from error
 

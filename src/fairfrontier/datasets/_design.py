@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from fairfrontier._validation import one_of
 from fairfrontier.datasets._bunch import Column, Table
 from fairfrontier.exceptions import InvalidInputError
 
@@ -90,8 +91,7 @@ def design_matrix(
     >>> design_matrix(adult, encoding="onehot", drop_sensitive="gender").values.shape
     (48842, 105)
     """
-    if encoding not in ENCODINGS:
-        raise InvalidInputError(f"encoding must be one of {', '.join(map(repr, ENCODINGS))}, got {encoding!r}")
+    one_of(encoding, ENCODINGS, parameter="encoding")
     is_bunch = isinstance(data, Bunch)
     table = _table_of_bunch(data) if is_bunch else _table_of_frame(data)
     for feature in _sensitive_columns(data, drop_sensitive):

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from fairfrontier.datasets._compas import load_compas
 from fairfrontier.datasets._design import design_matrix
-from fairfrontier.datasets._uci import load_adult, load_bank, load_communities, load_default
+from fairfrontier.datasets._loaders import load_adult, load_bank, load_communities, load_compas, load_default
 
 
 @dataclass(frozen=True)

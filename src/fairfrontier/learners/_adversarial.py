@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from fairfrontier._extras import require
 from fairfrontier._validation import number, whole_number
@@ -30,19 +31,8 @@ _SHARPNESS = 3.0
 
 
 Tensor = Any
-
-
-@dataclass(frozen=True)
-class NetSettings:
-    """Settings that all v networks share; see `AdversarialDebiasing`."""
-
-    hidden_units: int
-    epochs: int
-    batch_size: int
-    learning_rate: float
-    adversary_learning_rate: float
-    weight_decay: float
-    projection: bool
+# Inner weights (v, d, h) and offsets (v, h), outer weights (v, h) and offsets (v,) of v networks.
+Parameters = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +92,12 @@ class Predictors:
     def tensors(self) -> list[Tensor]:
         """Return the parameters, in the order of `backward`."""
         return [self.inner, self.inner_bias, self.outer, self.outer_bias]
+
+    def by_network(self) -> "Parameters":
+        """Return the parameters as arrays with the network as first axis."""
+        inner, inner_bias, outer, outer_bias = (tensor.numpy().astype(np.float64) for tensor in self.tensors)
+        shape = self._v, self._h
+        return inner.reshape(-1, *shape).transpose(1, 0, 2), inner_bias.reshape(shape), outer, outer_bias
 
     def forward(self, X: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits (b, v) and the hidden units (b, v·h)."""
@@ -174,7 +170,12 @@ class AdversarialTraining:
     """v predictors, their adversaries, and the step that moves both."""
 
     def __init__(
-        self, torch: Any, data: NetData, values: NDArray[np.float64], settings: NetSettings, rng: np.random.Generator
+        self,
+        torch: Any,
+        data: NetData,
+        values: NDArray[np.float64],
+        settings: "AdversarialDebiasing",
+        rng: np.random.Generator,
     ) -> None:
         arrays = (data.X, data.y, data.indicators, data.seen, data.label_inputs)
         self._data = [torch.from_numpy(np.ascontiguousarray(a)) for a in arrays]
@@ -211,28 +212,33 @@ class AdversarialTraining:
 def train(
     data: NetData,
     values: NDArray[np.float64],
-    settings: NetSettings,
+    settings: "AdversarialDebiasing",
     seed: np.random.SeedSequence,
     epochs: Iterable[int],
-) -> tuple[NDArray[np.float32], ...]:
+) -> "Parameters":
     """Return the predictors' parameters with the network as first axis, for the adversary weights `values` (v,)."""
     torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
     rng = np.random.default_rng(seed)
     training = AdversarialTraining(torch, data, values, settings, rng)
-    n = len(data.X)
-    size = min(settings.batch_size, n)
-    steps = settings.epochs * (n // size)
-    done = 0
+    for rows, fade in batches(torch, rng, len(data.X), int(settings.batch_size), settings.epochs, epochs):
+        training.step(rows, fade)
+    return training.predictors.by_network()
+
+
+def batches(
+    torch: Any, rng: np.random.Generator, n: int, batch_size: int, n_epochs: int, epochs: Iterable[int]
+) -> Iterator[tuple[Tensor, float]]:
+    """Yield the rows of each batch, and what to multiply rates with: they fall to zero along a cosine.
+
+    With such rates, predictors and adversaries settle instead of moving in circles. The rows left over by the last full
+    batch differ from epoch to epoch.
+    """
+    size = min(batch_size, n)
+    steps, done = n_epochs * (n // size), 0
     for _ in epochs:
-        # The rows left over by the last full batch differ from epoch to epoch.
-        order = torch.from_numpy(rng.permutation(n)[: n // size * size])
-        for rows in order.split(size):
-            # With rates that fall to zero, predictors and adversaries settle instead of moving in circles.
-            training.step(rows, fade=0.5 * (1.0 + np.cos(np.pi * done / steps)))
+        for rows in torch.from_numpy(rng.permutation(n)[: n // size * size]).split(size):
+            yield rows, 0.5 * (1.0 + np.cos(np.pi * done / steps))
             done += 1
-    inner, inner_bias, outer, outer_bias = (t.numpy() for t in training.predictors.tensors)
-    v, h = outer.shape
-    return inner.reshape(-1, v, h).transpose(1, 0, 2), inner_bias.reshape(v, h), outer, outer_bias
 
 
 @dataclass(frozen=True, eq=False)
@@ -263,9 +269,8 @@ class NetCore:
     def take(self, index: int) -> "NetCore":
         """Return one network alone."""
         one = slice(index, index + 1)
-        return NetCore(
-            self.inner[one], self.inner_bias[one], self.outer[one], self.outer_bias[one], self.centre, self.scale
-        )
+        inner, inner_bias = self.inner[one], self.inner_bias[one]
+        return NetCore(inner, inner_bias, self.outer[one], self.outer_bias[one], self.centre, self.scale)
 
 
 class AdversarialDebiasing(FairLearner):
@@ -388,7 +393,7 @@ class AdversarialDebiasing(FairLearner):
 
     def _fit_values(self, problem: FairProblem, values: NDArray[np.float64]) -> NetCore:
         torch = require("torch", extra="adversarial", purpose="AdversarialDebiasing")
-        settings = self._settings(len(problem.y))
+        settings = self._checked(len(problem.y))
         X, centre, scale = standardise(problem.X)
         data = _net_data(problem, X)
         root = seed_sequence(self.random_state)
@@ -398,29 +403,26 @@ class AdversarialDebiasing(FairLearner):
             trained = Parallel(n_jobs=workers, prefer="threads", require="sharedmem")(
                 delayed(train)(data, task, settings, root, self._epochs(show=i == 0)) for i, task in enumerate(tasks)
             )
-        joined = (np.concatenate(tensors, axis=0, dtype=np.float64) for tensors in zip(*trained, strict=True))
+        joined = (np.concatenate(tensors, axis=0) for tensors in zip(*trained, strict=True))
         inner, inner_bias, outer, outer_bias = joined
         return NetCore(inner, inner_bias, outer, outer_bias, centre, scale)
 
     def _epochs(self, show: bool) -> Any:
         return track(range(self.epochs), total=self.epochs, description="Training") if show else range(self.epochs)
 
-    def _settings(self, n_rows: int) -> NetSettings:
+    def _checked(self, n_rows: int) -> "AdversarialDebiasing":
+        """Return a copy whose parameters are checked, and whose batch size is a number."""
         check_counts(self, "hidden_units", "epochs")
         size = self.batch_size
         if isinstance(size, str):
             if size != "auto":
                 raise InvalidInputError(f"batch_size must be an int or 'auto'; got {size!r}")
             size = int(np.clip(n_rows // (40 if n_rows >= _MANY_ROWS else 80), 32, 512))
-        return NetSettings(
-            hidden_units=self.hidden_units,
-            epochs=self.epochs,
-            batch_size=whole_number(size, parameter="batch_size", low=1),
-            learning_rate=number(self.learning_rate, parameter="learning_rate", low=0.0),
-            adversary_learning_rate=number(self.adversary_learning_rate, parameter="adversary_learning_rate", low=0.0),
-            weight_decay=number(self.weight_decay, parameter="weight_decay", low=0.0),
-            projection=bool(self.projection),
-        )
+        for name in ("learning_rate", "adversary_learning_rate", "weight_decay"):
+            number(getattr(self, name), parameter=name, low=0.0)
+        checked: AdversarialDebiasing = clone(self)
+        checked.batch_size = whole_number(size, parameter="batch_size", low=1)
+        return checked
 
 
 def standardise(X: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

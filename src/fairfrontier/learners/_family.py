@@ -2,6 +2,7 @@
 
 import importlib.util
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -64,13 +65,7 @@ def numbered(prefix: str, count: int) -> tuple[str, ...]:
 
 def repeated(names: Sequence[str]) -> list[str]:
     """Return the names that occur more than once, each once, in order."""
-    seen: set[str] = set()
-    twice: dict[str, None] = {}
-    for name in names:
-        if name in seen:
-            twice[name] = None
-        seen.add(name)
-    return list(twice)
+    return [name for name, times in Counter(names).items() if times > 1]
 
 
 @dataclass(frozen=True)

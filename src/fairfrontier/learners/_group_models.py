@@ -10,7 +10,6 @@ from sklearn.utils.validation import _num_samples as number_of_rows
 
 from fairfrontier._attribute_models import (
     GroupProbability,
-    GroupTarget,
     class_probabilities,
     default_learners,
     fit_classifier,
@@ -127,13 +126,8 @@ def fit_group_models(
     fitted = Parallel(n_jobs=n_jobs)(
         delayed(fit_classifier)(learner, rows, target.codes) for _, learner, target in jobs
     )
-    return GroupModels(_with_columns(jobs, fitted))
-
-
-def _with_columns(
-    jobs: Sequence[tuple[str, Any, GroupTarget]], fitted: Sequence[Any]
-) -> tuple[tuple[str, Any, tuple[str, ...]], ...]:
-    return tuple((name, model, target.columns) for (name, _, target), model in zip(jobs, fitted, strict=True))
+    columns = ((name, model, target.columns) for (name, _, target), model in zip(jobs, fitted, strict=True))
+    return GroupModels(tuple(columns))
 
 
 def _labels(y: Any, n_rows: int) -> Any:

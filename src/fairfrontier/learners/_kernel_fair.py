@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from fairfrontier._extras import require
 from fairfrontier._validation import number
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.learners._adversarial import Adam, NetCore, Predictors, Tensor, _one_thread, standardise
+from fairfrontier.learners._adversarial import Adam, NetCore, Predictors, Tensor, _one_thread, batches, standardise
 from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import check_counts, seed_sequence
 
@@ -95,10 +95,7 @@ class KernelFair(FairLearner):
         # Training does not depend on the number of threads: sums have one order.
         with _one_thread(torch):
             predictors = self._train(torch, X, problem, values, width)
-        inner, inner_bias, outer, outer_bias = (t.numpy().astype(np.float64) for t in predictors.tensors)
-        v, h = outer.shape
-        by_net = inner.reshape(-1, v, h).transpose(1, 0, 2)
-        return NetCore(by_net, inner_bias.reshape(v, h), outer, outer_bias, centre, scale)
+        return NetCore(*predictors.by_network(), centre, scale)
 
     def _train(
         self, torch: Any, X: NDArray[np.float64], problem: FairProblem, values: NDArray[np.float64], width: float
@@ -109,17 +106,12 @@ class KernelFair(FairLearner):
         rows_of = torch.from_numpy(_memberships(problem))
         X32, y = torch.from_numpy(X.astype(np.float32)), torch.from_numpy(problem.y.astype(np.float32)[:, None])
         share = torch.from_numpy(values.astype(np.float32))
-        n, size = len(X), min(self.batch_size, len(X))
-        steps, done = self.epochs * (n // size), 0
-        for _ in range(self.epochs):
-            for rows in torch.from_numpy(rng.permutation(n)[: n // size * size]).split(size):
-                logits, hidden = predictors.forward(X32[rows])
-                score = logits.sigmoid()
-                bias_slope = _smoothed_bias_slope(torch, score, rows_of[rows], width) * score * (1.0 - score)
-                slope = (1.0 - share) * (score - y[rows]) / size + share * bias_slope
-                fade = 0.5 * (1.0 + np.cos(np.pi * done / steps))
-                adam.step(predictors.backward(X32[rows], hidden, slope), self.learning_rate * fade)
-                done += 1
+        for rows, fade in batches(torch, rng, len(X), self.batch_size, self.epochs, range(self.epochs)):
+            logits, hidden = predictors.forward(X32[rows])
+            score = logits.sigmoid()
+            bias_slope = _smoothed_bias_slope(torch, score, rows_of[rows], width) * score * (1.0 - score)
+            slope = (1.0 - share) * (score - y[rows]) / len(rows) + share * bias_slope
+            adam.step(predictors.backward(X32[rows], hidden, slope), self.learning_rate * fade)
         return predictors
 
 

@@ -279,11 +279,15 @@ class _Minipatch(BaseEstimator):
         self.random_state = random_state
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """Return the trees' names, ``minipatch/tree_000`` and so on."""
+    def _fitted(self) -> TreeFamily:
         check_is_fitted(self, "family_")
         family: TreeFamily = self.family_
-        return family.names
+        return family
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the trees' names, ``minipatch/tree_000`` and so on."""
+        return self._fitted.names
 
     @property
     def is_randomized(self) -> bool:
@@ -293,9 +297,7 @@ class _Minipatch(BaseEstimator):
     @property
     def estimators(self) -> list[tuple[str, Any]]:
         """Return (name, fitted tree) pairs."""
-        check_is_fitted(self, "family_")
-        family: TreeFamily = self.family_
-        return family.estimators
+        return self._fitted.estimators
 
     def predict_matrix(self, X: Any) -> Matrix:
         """Return the prediction of every tree.
@@ -310,26 +312,19 @@ class _Minipatch(BaseEstimator):
         ndarray of shape (n, n_estimators), float32
             Score of class 1, or the predicted value.
         """
-        check_is_fitted(self, "family_")
-        family: TreeFamily = self.family_
-        return family.predict_matrix(features(self, X, dtype=np.float32))
+        return self._fitted.predict_matrix(features(self, X, dtype=np.float32))
 
     def predict_weighted(self, X: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum (n,) of the trees' predictions times `weights` (n_estimators,), without their matrix."""
-        check_is_fitted(self, "family_")
-        family: TreeFamily = self.family_
-        return family.predict_weighted(features(self, X, dtype=np.float32), weights)
+        return self._fitted.predict_weighted(features(self, X, dtype=np.float32), weights)
 
     def weighted(self, weights: NDArray[np.float64]) -> LeafSum:
         """Return the sum of `predict_weighted`, ready to be asked for rows of `rows_of`."""
-        check_is_fitted(self, "family_")
-        family: TreeFamily = self.family_
-        return family.weighted(weights)
+        return self._fitted.weighted(weights)
 
     def rows_of(self, X: Any) -> NDArray[np.float32]:
         """Return X as the trees take it, after a check."""
-        rows: NDArray[np.float32] = features(self, X, dtype=np.float32)
-        return rows
+        return features(self, X, dtype=np.float32)
 
     def rows_seen(self, n_rows: int) -> NDArray[np.bool_]:
         """Return which of the `n_rows` training rows each tree was grown on, shape (n, n_estimators)."""

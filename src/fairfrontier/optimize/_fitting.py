@@ -185,20 +185,23 @@ def fit_squared(
     weight: Weight | Callable[[float], float] | None,
     group: IntArray | None = None,
     units: RidgeUnits | None = None,
+    of_all_rows: bool = False,
 ) -> FittedPath:
     """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales.
 
     `group` (k,) says what each model of the attribute predicts (−1: every other model); the directions of the signed
-    path are shrunk towards these models.
+    path are shrunk towards these models. `of_all_rows`: `alphas` are ridges for all rows; else for all but a fold.
     """
     tuning: Tuning | None = None
     units = units or RidgeUnits()
     penalties = units.penalty * paper_penalties(n_points)
     validation = None if data.folds is None else CrossValidation(data)
+    # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
+    growth = validation.growth if validation is not None and kind == "signed" else 1.0
     if validation is not None:
         tuning = tune(
             validation,
-            alphas=alphas,
+            alphas=alphas / growth if of_all_rows else alphas,
             family_of=family_of,
             family_scales=family_scales,
             path=kind,
@@ -209,14 +212,12 @@ def fit_squared(
             free=units.free,
         )
     scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
-    alpha = tuning.alpha if tuning is not None else float(alphas[0])
+    alpha = growth * tuning.alpha if tuning is not None else float(alphas[0])
+    if of_all_rows:  # one of the given ridges to the last digit
+        alpha = next((float(one) for one in alphas if np.isclose(one, alpha, rtol=1e-12, atol=0.0)), alpha)
     used = np.flatnonzero(np.isfinite(scale))
     statistics = tuning.statistics if tuning is not None else data.statistics()
-    debias = None if tuning is None or tuning.debias is None else tuning.debias[used]
-    if validation is not None and kind == "signed":
-        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
-        growth = statistics.weight / float(np.mean([train.weight for train in validation.train]))
-        alpha, debias = growth * alpha, None if debias is None else growth * debias
+    debias = None if tuning is None or tuning.debias is None else growth * tuning.debias[used]
     of_group = None if group is None or kind == "paper" else group[used]
     factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
     solution = factor.at(alpha)
@@ -281,6 +282,7 @@ def fit_stacks(
         weight=weight,
         group=group_columns(names, n_free),
         units=units,
+        of_all_rows=tuned and alphas is not None,
     )
 
 

@@ -241,7 +241,7 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
     level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     if stack._regression:
         raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
-    disjoint = isinstance(stack.fairness, str)
+    disjoint = isinstance(stack._measure, str)
     if calibration is None and not stack._fitted.cross_validated:
         raise InvalidInputError(
             f"confidence needs rows that the stack was not fitted to; with alpha={stack.alpha!r} there are none: give "
@@ -249,19 +249,22 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
         )
     if calibration is None:
         return Confidence(level, None, disjoint)
-    X, y, sensitive = _calibration_parts(calibration, stack.fairness)
+    X, y, sensitive = _calibration_parts(calibration, stack._measure)
     H, labels = stack._matrix(X, sensitive), None if y is None else stack._target(y)
     rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
-    options = {"fairness": stack.fairness, "sensitive_mode": stack.sensitive_mode}
+    if len(rows.sensitive) == len(stack._groups_) == 1:  # one attribute needs no name
+        rows = replace(rows, sensitive={stack._groups_[0][0]: next(iter(rows.sensitive.values()))})
+    options = {"fairness": stack._measure, "sensitive_mode": stack.sensitive_mode}
     return Confidence(level, CalibrationRows.of(rows, stack.group_sizes_, **options), disjoint)
 
 
 def _calibration_parts(calibration: Any, fairness: Any) -> tuple[Any, Any, Any]:
     """Return (X, y, sensitive_features) after checking that a measure can be counted on them."""
     if not isinstance(calibration, (tuple, list)) or len(calibration) != 3:
+        kind = type(calibration).__name__
+        shown = f"a {kind} of {len(calibration)}" if isinstance(calibration, (tuple, list)) else kind
         raise InvalidInputError(
-            "calibration must be (X, y, sensitive_features); got "
-            f"{type(calibration).__name__}: y may be None for demographic parity"
+            f"calibration must be (X, y, sensitive_features); got {shown}: y may be None for demographic parity"
         )
     if not isinstance(fairness, str):
         raise InvalidInputError(
@@ -530,6 +533,20 @@ def _summary(rule: SelectionRule, chosen: Candidates, limits: Limits, *, advise:
     )
 
 
+def _small_sets(rule: SelectionRule, limits: Limits) -> Iterator[str]:
+    """Name the row set that is known least, if twice the error of its rate is more than the gap that was asked for."""
+    least = int(np.argmax(rule.errors[0]))
+    known_to = 2.0 * float(rule.errors[0, least])
+    if limits.min_fairness is None or known_to <= 1.0 - limits.min_fairness:
+        return
+    what = "rate" if rule.sweep.variance is None else "mean"
+    several = any(least in block and len(block) > 2 for block in rule.sets.blocks)
+    yield (
+        f"{rule.sets.names[least]} has {rule.size[least]:,.0f} rows, so that its {what} is known to ± {known_to:.2f} "
+        f"only: {'merge it with another group, or ' if several else ''}use more rows"
+    )
+
+
 def _notes(
     rule: SelectionRule, chosen: Candidates, limits: Limits, *, constant: bool, alone: bool, advise: bool
 ) -> Iterator[str]:
@@ -550,8 +567,11 @@ def _notes(
         if mixed is not None and mixed.accuracy[0] > chosen.accuracy[0] + _WORTH_SAYING:
             offered = f"with an accuracy of {mixed.accuracy[0]:.4f}"
             yield f"randomize=True draws one of two models within what was asked, {offered}"
+        yield from _small_sets(rule, limits)
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
-        yield f"so few rows cannot show a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
+        level = f"{limits.min_fairness:g}"
+        yield f"these rows are too few to show a fairness of {level}: the stack that seems the fairest was taken"
+        yield from _small_sets(rule, limits)
     if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"

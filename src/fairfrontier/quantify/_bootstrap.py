@@ -25,7 +25,7 @@ from fairfrontier.identify._points import (
     points_from_sums,
 )
 from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure, constant_outcome
-from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets
+from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, named_function
 from fairfrontier.metrics._sums import CellSums, decision_threshold, sum_rows
 
 METHODS = ("multinomial", "bayesian")
@@ -135,6 +135,7 @@ def sample(
     include_constant: bool = True,
 ) -> Sample:
     """Return validated rows; the parameters are those of `tradeoff_points`."""
+    given, fairness = fairness, named_function(fairness)
     if callable(fairness) or callable(accuracy):
         which = "fairness" if callable(fairness) else "accuracy"
         raise InvalidInputError(
@@ -143,6 +144,7 @@ def sample(
         )
     check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
+    named_function(given, len(rows.sensitive), sensitive_mode)
     options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
     return sample_rows(rows, fairness=fairness, include_constant=include_constant, **options)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import number, one_of
@@ -22,7 +23,6 @@ from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import StepWeight, Weight
 from fairfrontier.report._evaluate import (
-    Evaluation,
     check_reference,
     differences,
     evaluate_chunks,
@@ -33,12 +33,12 @@ from fairfrontier.report._outputs import model_card, page, write_results
 from fairfrontier.report._prepare import (
     MISSING,
     NO_ROW,
-    Prepared,
     Survey,
-    Surveyor,
     label_text,
     on_one_scale,
     ordered_labels,
+    prepare_rows,
+    survey_rows,
     threshold_words,
 )
 from fairfrontier.report._stack import trial
@@ -46,6 +46,7 @@ from fairfrontier.report._summarise import Settings, default_title, family_name,
 from fairfrontier.report._tables import (
     LL144_COLUMNS,
     Table,
+    all_tables,
     differences_table,
     groups_table,
     models_table,
@@ -53,40 +54,27 @@ from fairfrontier.report._tables import (
     strata_table,
 )
 from fairfrontier.report._without_labels import summarise_selections
-from fairfrontier.report._words import Achievable, achievable_summary, level, plain
+from fairfrontier.report._words import Achievable, achievable_summary, findings, level
 
 # Models that a notebook shows.
 _SHOWN_MODELS = 50
 NO_INTERVAL = "There is no confidence interval of FAUC: resampling needs all rows in memory; these came in chunks."
 
 
-def summarise_rows(
-    chunks: StreamedChunks,
-    settings: Settings,
-    *,
-    stack: bool = True,
-    in_memory: bool = False,
-) -> dict[str, Any]:
+def summarise_rows(chunks: StreamedChunks, settings: Settings, *, stack: bool = True) -> dict[str, Any]:
     """Evaluate models and return all that a report shows."""
     base = evaluate_chunks(chunks, **settings.measures())
     check_reference(settings.reference, base.groups)
-    bounds = bounds_in_memory(chunks, base, settings) if in_memory else None
-    tried, note = trial(chunks, base, settings, in_memory=in_memory) if stack else (None, "")
+    bounds = fauc_bounds(chunks, base, settings)
+    tried, note = trial(chunks, base, settings) if stack else (None, "")
     notes = [text for text in (note, "" if bounds else NO_INTERVAL) if text]
     family = family_name(chunks.names)
     summary = summarise(base, settings.with_notes(*notes), stack=tried, stack_family=family, interval=bounds)
     if settings.baseline is not None and settings.accuracy == "accuracy":
-        rows = gathered(chunks) if in_memory else None
-        summary["differences"] = differences(chunks, base, settings, rows=rows)
-    if in_memory:
+        summary["differences"] = differences(chunks, base, settings)
+    if chunks.in_memory:
         summary["strata"] = pooled_strata(gathered(chunks), settings)
     return summary
-
-
-def bounds_in_memory(chunks: StreamedChunks, base: Evaluation, settings: Settings) -> tuple[float, float]:
-    """Return the confidence interval of FAUC from rows that are in memory."""
-    rows, weight, measures = gathered(chunks), settings.weight, settings.measures()
-    return fauc_bounds(rows, base, weight=weight, confidence=settings.confidence, measures=measures)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -104,9 +92,8 @@ class AuditResult:
     @property
     def findings(self) -> tuple[str, ...]:
         """The findings in sentences."""
-        said = [plain(pieces) for key in ("recommendation", "overview", "rule") if (pieces := self.summary.get(key))]
         limit = self.summary.get("achievable")
-        return (*said, limit["sentence"]) if limit else tuple(said)
+        return (*findings(self.summary), *([limit["sentence"]] if limit else []))
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -136,6 +123,11 @@ class AuditResult:
     def ll144(self) -> Any:
         """Return the table of New York City's Local Law 144 as a pandas dataframe; for audits without labels."""
         return _frame(Table(LL144_COLUMNS, self._with("ll144")["ll144"]))
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """All tables that this audit has, by name, as pandas dataframes."""
+        return {name: _frame(table) for name, table in all_tables(self.summary).items()}
 
     def _with(self, key: str) -> dict[str, Any]:
         """Return the summary if it has a part, else say what gives it one."""
@@ -170,6 +162,8 @@ class AuditResult:
             Also print the report with the Chromium that is installed.
         """
         target = Path(folder)
+        if target.exists() and not target.is_dir():
+            raise InvalidInputError(f"folder must be a folder; {str(target)!r} is a file: choose another name")
         target.mkdir(parents=True, exist_ok=True)
         write_results(self.summary, target, xlsx=xlsx, pdf=pdf)
         return target
@@ -195,7 +189,8 @@ def _shown(value: Any) -> str:
 
 def _frame(table: Table) -> Any:
     pandas = require("pandas", extra="pandas", purpose="A table of an audit")
-    return pandas.DataFrame(table.rows, columns=list(table.header))
+    frame = pandas.DataFrame(table.rows, columns=list(table.header))
+    return frame.astype(dict.fromkeys(frame.columns[frame.isna().all()], float))  # what is not known is NaN
 
 
 def audit(
@@ -281,13 +276,15 @@ def audit(
     """
     rows = Rows.validated(y_true, y_preds, sensitive_features, sample_weight=sample_weight, whole=True)
     labelled = y_true is not None
-    named_measure(fairness)
+    named_measure(fairness)  # raises if there is none of that name
     accuracy = _name_of(accuracy)
     if achievable is not None and (not labelled or accuracy != "accuracy"):
         raise InvalidInputError("achievable must be None without labels, and with another accuracy than 'accuracy'")
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
-    named_measure(fairness)  # raises if there is none of that name
+    if not labelled and positive is not None:
+        raise InvalidInputError(f"positive must be None where y_true is; got {positive!r}")
+    _check_groups(rows)
     settings = Settings(
         source="arrays",
         label="y_true",
@@ -295,34 +292,41 @@ def audit(
         accuracy=accuracy,
         sensitive_mode=one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode"),
         weight=StepWeight(0.8) if weight is None else weight,
-        min_fairness=min_fairness,
-        confidence=confidence,
+        min_fairness=number(min_fairness, parameter="min_fairness", low=0.0, high=1.0),
+        confidence=number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True),
         reference=reference or {},
         sample_weight=None if sample_weight is None else "sample_weight",
         title=title or default_title(len(rows.names), labelled=labelled),
     )
     if labelled and CONSTANT in rows.names:
         raise InvalidInputError(f"y_preds must not name a model {CONSTANT!r}, which the audit adds; rename it")
-    survey = Surveyor("y_true" if labelled else None, settings.regression)(rows)
+    survey = survey_rows(rows, label="y_true" if labelled else None, regression=settings.regression)
     prepared, word, guess = _prepared(
         rows, survey, settings, labelled, positive, one_of(missing, MISSING, parameter="missing")
     )
     limits = _limits(threshold, prepared, survey, labelled)
     unit = (np.zeros_like(survey.low), np.ones_like(survey.high)) if settings.regression else (survey.low, survey.high)
     chunks, limit = on_one_scale(whole(prepared), limits, unit if labelled else None, accuracy=accuracy)
-    left_out = f"{len(rows) - len(prepared):,} rows were left out." if len(prepared) < len(rows) else ""
+    n_left_out = len(rows) - len(prepared)
+    were = "1 row was" if n_left_out == 1 else f"{n_left_out:,} rows were"
+    left_out = (
+        f"{were} left out because {'it lacks' if n_left_out == 1 else 'they lack'} a value." if n_left_out else ""
+    )
     settings = replace(
         settings,
         positive=word,
         threshold=limit,
         rule=threshold_words(limits),
-        min_group=max(min_group, math.ceil(min_share * len(prepared))),
+        min_group=max(
+            int(number(min_group, parameter="min_group", low=0)),
+            math.ceil(number(min_share, parameter="min_share", low=0.0, high=1.0) * len(prepared)),
+        ),
         baseline=None if baseline is None else one_of(baseline, chunks.names, parameter="baseline"),
         notes=tuple(filter(None, (guess, left_out))),
     )
     if not labelled:
         return AuditResult(summarise_selections(chunks, settings))
-    summary = summarise_rows(whole(gathered(chunks)), settings, stack=stack, in_memory=True)
+    summary = summarise_rows(whole(gathered(chunks)), settings, stack=stack)
     if achievable is not None:
         models, submitted = summary["models"], summary["n_models"] + 1  # the constant decision is there for everybody
         have = taf_curve(models["fairness"][:submitted], models["accuracy"][:submitted])(min_fairness)
@@ -342,6 +346,13 @@ def _name_of(accuracy: Any) -> str:
             "accuracy must be a measure's name in an audit; got a function: tradeoff_points takes it"
         )
     return named_accuracy(accuracy).name
+
+
+def _check_groups(rows: Rows) -> None:
+    """Raise for attributes that are measurements, before they become text."""
+    for name, values in rows.sensitive.items():
+        groups = validate.distinct(values, parameter=f"sensitive_features[{name!r}]")[0]
+        validate.check_no_measurement([group for group in groups if not validate.is_missing(group)], name)
 
 
 def _prepared(
@@ -371,7 +382,10 @@ def _prepared(
         if word not in labels:
             raise InvalidInputError(f"positive must be one of {labels}; got {positive!r}")
     every = tuple(range(len(rows.names)))
-    return Prepared(word, settings.regression, every, (), rows.names, missing)(rows), word, guess
+    prepared = prepare_rows(
+        rows, positive=word, regression=settings.regression, kept=every, names=rows.names, missing=missing
+    )
+    return prepared, word, guess
 
 
 def _limits(threshold: Any, rows: Rows, survey: Survey, labelled: bool) -> dict[str, tuple[float, ...]]:

@@ -2,27 +2,24 @@
 
 from typing import Any
 
-from fairfrontier.report._outputs import _environment, _policy, _template
-from fairfrontier.report._words import Piece, accuracy, figure, level, name, percent, text
+from fairfrontier.report._outputs import render_page
+from fairfrontier.report._words import Piece, accuracy, figure, level, name, percent, said
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM = 640.0, 320.0, 56.0, 36.0
 
 
 def render_dossier(summary: dict[str, Any]) -> str:
     """Render the summary of `summarise_search` as one self-contained page."""
-    environment, markup = _environment()
-    style = _template("report.css") + _template("dossier.css")
-    page: str = environment.get_template("dossier.html").render(
+    return render_page(
+        "dossier.html",
+        styles=("report.css", "dossier.css"),
         summary=summary,
-        policy=_policy([], style),
-        style=markup(style),
         lead=verdict_sentence(summary),
-        why=reasons(summary),
-        limits=limits(summary),
+        choice=choice_sentence(summary),
         chart=_chart(summary),
         chosen=chosen_of(summary),
+        doubts=doubts(summary),
     )
-    return page
 
 
 def chosen_of(summary: dict[str, Any]) -> dict[str, Any]:
@@ -33,81 +30,67 @@ def chosen_of(summary: dict[str, Any]) -> dict[str, Any]:
 
 def verdict_sentence(summary: dict[str, Any]) -> list[Piece]:
     """Say whether an alternative was found."""
-    chosen, sure = chosen_of(summary), f"{100 * summary['settings']['confidence']:g} %"
-    margin = f"{summary['settings']['margin']:g}"
+    chosen, baseline = chosen_of(summary), summary["baseline"]
+    known: dict[str, Any] = {
+        "chosen": name(summary["chosen"]),
+        "sure": f"{100 * summary['settings']['confidence']:g} %",
+        "margin": f"{summary['settings']['margin']:g}",
+    }
     if summary["verdict"] == "alternative":
-        return [
-            text("Yes: "),
-            name(summary["chosen"]),
-            text(f" is a less discriminatory alternative. With {sure} confidence its accuracy is lower than the "),
-            text(f"baseline's by less than {margin} and its disparity is smaller: fairness "),
-            figure(f"{level(summary['baseline']['fairness'])} → {level(chosen['fairness'])}"),
-            text(", accuracy "),
-            figure(f"{accuracy(summary['baseline']['accuracy'])} → {accuracy(chosen['accuracy'])}"),
-            text("."),
-        ]
+        return said(
+            "Yes: {chosen} is a less discriminatory alternative. With {sure} confidence its accuracy is lower than the "
+            "baseline's by less than {margin} and its disparity is smaller: fairness {fairness}, accuracy {accuracy}.",
+            **known,
+            fairness=figure(f"{level(baseline['fairness'])} → {level(chosen['fairness'])}"),
+            accuracy=figure(f"{accuracy(baseline['accuracy'])} → {accuracy(chosen['accuracy'])}"),
+        )
     if summary["verdict"] == "none":
         asked = required_words(summary["requirement"])
         if not asked:
-            none = "no candidate of this search is both less disparate than the baseline and less accurate by less than"
-            return [text(f"None was found: with {sure} confidence {none} {margin}.")]
-        return [
-            text(f"None was found: with {sure} confidence the candidate that should have {asked}, "),
-            name(summary["chosen"]),
-            text(f", is not both less disparate than the baseline and less accurate by less than {margin}. "),
-            text("The verdict is about this candidate alone; after it no other one was tested."),
-        ]
+            return said(
+                "None was found: with {sure} confidence no candidate of this search is both less disparate than the "
+                "baseline and less accurate by less than {margin}.",
+                **known,
+            )
+        return said(
+            "None was found: with {sure} confidence the candidate that should have {asked}, {chosen}, is not both less "
+            "disparate than the baseline and less accurate by less than {margin}. The verdict is about this candidate "
+            "alone; after it no other one was tested.",
+            **known,
+            asked=asked,
+        )
     needed = chosen["rows_needed"]
     more = (
         f"It would take about {float(f'{needed:.1e}'):,.0f} rows in all to tell."
         if needed
         else "As the figures stand, no number of rows would show it."
     )
-    return [
-        text("It cannot be told whether "),
-        name(summary["chosen"]),
-        text(f" is a less discriminatory alternative, with {sure} confidence and a margin of {margin}. "),
-        text(_sentence(summary["requirement"]["problem"] or more)),
-    ]
+    problem = summary["requirement"]["problem"] or more
+    return said(
+        "It cannot be told whether {chosen} is a less discriminatory alternative, with {sure} confidence and a margin "
+        "of {margin}. {problem}",
+        **known,
+        problem=problem[:1].upper() + problem[1:],
+    )
 
 
-def reasons(summary: dict[str, Any]) -> list[str]:
-    """Say how the choice was made and what the verdict rests on."""
-    requirement, rows = summary["requirement"], summary["rows"]
-    found = []
+def choice_sentence(summary: dict[str, Any]) -> str:
+    """Say how the choice was made."""
+    requirement = summary["requirement"]
     asked = required_words(requirement)
     if asked:
-        sure = f"What is required is promised with confidence {requirement['confidence']:g}"
-        known = _sentence((requirement["problem"] or sure).rstrip("."))
-        found.append(
-            f"The choice is, by the {rows['calibrate']:,} calibration rows, the likeliest to be shown to have {asked} "
-            "and to be an alternative; where none is likely to be both, the most accurate of those that will more "
-            f"likely than not be shown to have it. {known}."
+        sure = f"what is required is promised with confidence {requirement['confidence']:g}"
+        known = (requirement["problem"] or sure).rstrip(".")
+        return (
+            f"The choice is, by the {summary['rows']['calibrate']:,} calibration rows, the likeliest to be shown to have "
+            f"{asked} and to be an alternative; where none is likely to be both, the most accurate of those that will "
+            f"more likely than not be shown to have it. {known[:1].upper()}{known[1:]}."
         )
-    else:
-        found.append(
-            "No level of fairness was required: the choice is the candidate with the largest gain in fairness among "
-            f"those that, by the {rows['calibrate']:,} calibration rows, would probably be shown to be alternatives; "
-            "where none would, the likeliest."
-        )
-    seen = (
-        "each decided by a model that had not seen it,"
-        if summary["settings"]["cross_fit"]
-        else "which no model had seen,"
+    return (
+        "No level of fairness was required: the choice is the candidate with the largest gain in fairness among those "
+        f"that, by the {summary['rows']['calibrate']:,} calibration rows, would probably be shown to be alternatives; "
+        "where none would, the likeliest."
     )
-    found.append(
-        f"{summary['n_candidates']} candidates were looked at. The order of the tests was fixed on the calibration "
-        f"rows; on the {rows['report']:,} report rows, {seen} they were tested one after the other "
-        f"until one failed. So the probability of any false certificate is at most about "
-        f"{1 - summary['settings']['confidence']:.3g}, however many candidates there were."
-    )
-    if summary["settings"]["cross_fit"]:
-        found.append(
-            "Every candidate is two models: each learned from one half of the rows and was tested on the other. The "
-            "model that is handed over uses one of the two for each person, by a hash of the features, so that people "
-            "with equal features get the same decision and each of the two decides about half of them, as in the test."
-        )
-    return found
 
 
 def required_words(requirement: dict[str, Any]) -> str:
@@ -115,34 +98,6 @@ def required_words(requirement: dict[str, Any]) -> str:
     words = {"min_fairness": "fairness", "min_ratio": "a ratio of rates"}
     wanted = {word: requirement[name] for name, word in words.items() if requirement[name] is not None}
     return " and ".join(f"{word} of at least {least:g}" for word, least in wanted.items())
-
-
-def _sentence(words: str) -> str:
-    return words[:1].upper() + words[1:]
-
-
-def limits(summary: dict[str, Any]) -> list[str]:
-    """Say what the search does not show."""
-    found = [
-        "The verdict is about people like those in the table and about this measure of fairness.",
-        "The label is taken for the truth: nothing is said about labels that are themselves unjust.",
-        "That no alternative was found is a statement about the candidates of this search.",
-        "The tests are approximations for many rows; their measured error rates are in the documentation.",
-    ]
-    if summary["settings"]["cross_fit"]:
-        found.append(
-            "The search was cross-fitted: the errors of its two models, each on the rows of the other, are taken to be "
-            "independent, which is an approximation."
-        )
-    if summary["baseline_name"] == "baseline":
-        found += doubts(summary)
-        found.append(
-            "If the baseline was fitted to rows of this table, its accuracy here is too high, and the comparison is "
-            "harder for the candidates than it should be."
-        )
-    else:
-        found.append(f"No model in use was given: the baseline is {summary['baseline_name']}, the most accurate stack.")
-    return found
 
 
 def doubts(summary: dict[str, Any]) -> list[str]:

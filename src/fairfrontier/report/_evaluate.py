@@ -5,6 +5,7 @@ Intervals are found by resampling rows, in a bounded time whatever the number of
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairfrontier._groups import NOT_COMPARED
 from fairfrontier._rows import Rows
 from fairfrontier._validation import Attribute, FloatArray, IntArray, one_of
 from fairfrontier.chunks import Chunks, whole
+from fairfrontier.chunks._source import StreamedChunks, gathered
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import (
     TradeoffPoints,
@@ -26,8 +28,7 @@ from fairfrontier.identify._points import (
 from fairfrontier.metrics._association import mantel_haenszel
 from fairfrontier.metrics._contrasts import RowSets, named_measure
 from fairfrontier.metrics._sums import Sums, decision_threshold, sum_rows
-from fairfrontier.quantify._bootstrap import replicates, sample_rows
-from fairfrontier.quantify._fauc import Weight
+from fairfrontier.quantify._bootstrap import Sample, replicates, sample_rows
 from fairfrontier.quantify._resampling import Area, Scheme, area_interval, resample
 
 if TYPE_CHECKING:
@@ -257,23 +258,28 @@ _SMALL_GROUP = 50
 _RESAMPLES, _MOST_COMPARED = 400, 60
 
 
-def fauc_bounds(
-    rows: Rows, base: Evaluation, *, weight: Weight, confidence: float, measures: dict[str, Any]
-) -> tuple[float, float]:
-    """Return the confidence interval of FAUC."""
+def fauc_bounds(chunks: StreamedChunks, base: Evaluation, settings: "Settings") -> tuple[float, float] | None:
+    """Return the confidence interval of FAUC; None: it needs all rows in memory."""
+    if not chunks.in_memory:
+        return None
     models = near_frontier(base)
     count = int(np.clip(_BUDGET / (base.n_rows * len(models)), 200, 1000))
     smallest = min(float(n) for counts in base.groups for n in (*counts.count, *_labelled(counts)))
     method = "multinomial" if smallest >= _SMALL_GROUP else "bayesian"
-    near = rows.with_scores(rows.scores[:, models], tuple(rows.names[i] for i in models))
-    data = sample_rows(near, **{key: value for key, value in measures.items() if key != "min_group"})
-    # The comparison of the audit, which leaves out very small groups.
-    found = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
-    data = replace(data, points=found)
-    scheme = Scheme(confidence, count, method, False, 0)  # the same file gives the same report
-    area = Area(data.sets, weight, False)
+    rows = gathered(chunks)
+    data = _sample(rows.with_scores(rows.scores[:, models], tuple(rows.names[i] for i in models)), base, settings)
+    scheme = Scheme(settings.confidence, count, method, False, 0)  # the same file gives the same report
+    area = Area(data.sets, settings.weight, False)
     low, high = area_interval(data, area, scheme, resample(data, area, scheme, np.arange(len(data.points))))
     return float(np.clip(low, 0.0, 1.0)), float(np.clip(high, 0.0, 1.0))
+
+
+def _sample(rows: Rows, base: Evaluation, settings: "Settings") -> Sample:
+    """Return rows to resample, with the comparison of the audit, which leaves out very small groups."""
+    measures = {key: value for key, value in settings.measures().items() if key != "min_group"}
+    data = sample_rows(rows, **measures)
+    points = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
+    return replace(data, points=points)
 
 
 def _labelled(counts: Any) -> list[float]:
@@ -328,37 +334,31 @@ class _Changed:
         return _Changed(self.weight + other.weight, self.better + other.better, self.squares + other.squares, groups)
 
 
-@dataclass(frozen=True)
-class _Compare:
-    """The function from rows to the decisions that differ from those of the model in use."""
-
-    baseline: int
-    threshold: float
-
-    def __call__(self, rows: Rows) -> _Changed:
-        decided = rows.scores > decision_threshold(rows.scores, self.threshold)
-        before, label = decided[:, self.baseline][:, None], np.asarray(rows.y)[:, None]
-        to_yes, to_no = decided & ~before, before & ~decided
-        d = np.where(label, to_yes, to_no).astype(np.float64) - np.where(label, to_no, to_yes)
-        w = np.ones(len(rows)) if rows.weight is None else rows.weight
-        squares = np.stack([np.full(d.shape[1], w @ w), (w * w) @ d, (w * w) @ (d * d)])
-        groups = {}
-        for name, values in rows.sensitive.items():
-            for group in np.unique(values.astype(str)):
-                inside = values.astype(str) == group
-                groups[name, str(group)] = to_yes[inside].sum(axis=0), to_no[inside].sum(axis=0)
-        return _Changed(float(w.sum()), w @ d, squares, groups)
+def _compare(rows: Rows, baseline: int, threshold: float) -> _Changed:
+    """Return the decisions that differ from those of the model in use."""
+    decided = rows.scores > decision_threshold(rows.scores, threshold)
+    before, label = decided[:, baseline][:, None], np.asarray(rows.y)[:, None]
+    to_yes, to_no = decided & ~before, before & ~decided
+    d = np.where(label, to_yes, to_no).astype(np.float64) - np.where(label, to_no, to_yes)
+    w = np.ones(len(rows)) if rows.weight is None else rows.weight
+    squares = np.stack([np.full(d.shape[1], w @ w), (w * w) @ d, (w * w) @ (d * d)])
+    groups = {}
+    for name, values in rows.sensitive.items():
+        for group in np.unique(values.astype(str)):
+            inside = values.astype(str) == group
+            groups[name, str(group)] = to_yes[inside].sum(axis=0), to_no[inside].sum(axis=0)
+    return _Changed(float(w.sum()), w @ d, squares, groups)
 
 
-def differences(chunks: Chunks, base: Evaluation, settings: "Settings", *, rows: Rows | None) -> list[dict[str, Any]]:
+def differences(chunks: StreamedChunks, base: Evaluation, settings: "Settings") -> list[dict[str, Any]]:
     """Compare every submitted model with the one in use on the same rows."""
     baseline = base.points.names.index(str(settings.baseline))
-    found = chunks.sum(_Compare(baseline, settings.threshold))
+    found = chunks.sum(partial(_compare, baseline=baseline, threshold=settings.threshold))
     n_models, mean = len(base.points) - 1, found.better / found.weight
     zeroth, first, second = found.squares
     error = np.sqrt(np.maximum(second - 2 * mean * first + mean**2 * zeroth, 0.0)) / found.weight
     half = float(ndtri(0.5 + settings.confidence / 2)) * error
-    low, high = _fairness_ends(rows, base, settings, baseline)
+    low, high = _fairness_ends(chunks, base, settings, baseline)
     result = []
     for i in (i for i in range(n_models) if i != baseline):
         yes_no = {key: (int(yes[i]), int(no[i])) for key, (yes, no) in found.groups.items()}
@@ -408,14 +408,12 @@ def pooled_strata(rows: Rows, settings: "Settings") -> list[dict[str, Any]] | No
 
 
 def _fairness_ends(
-    rows: Rows | None, base: Evaluation, settings: "Settings", baseline: int
+    chunks: StreamedChunks, base: Evaluation, settings: "Settings", baseline: int
 ) -> tuple[FloatArray | None, FloatArray | None]:
     """Return the ends of the interval of each model's difference in fairness, by resampling."""
-    if rows is None or len(rows.names) > _MOST_COMPARED:
+    if not chunks.in_memory or len(chunks.names) > _MOST_COMPARED:
         return None, None
-    data = sample_rows(rows, **{key: value for key, value in settings.measures().items() if key != "min_group"})
-    points = points_from_rates(data.points.rates, base.points.sets, data.points.accuracy, data.points.names)
-    data = replace(data, points=points)
+    data = _sample(gathered(chunks), base, settings)
     options: dict[str, Any] = {"method": "bayesian", "stratify": False, "generator": np.random.default_rng(0)}
     blocks = [base.points.sets.fairness(block.rates) for block in replicates(data, _RESAMPLES, **options)]
     drawn = np.concatenate(blocks)

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -18,17 +18,22 @@ from fairfrontier._writing import to_csv
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.report._tables import (
-    LL144_COLUMNS,
     all_tables,
-    differences_table,
-    frontier_csv,
     groups_csv,
     groups_table,
     model_rows,
-    points_csv,
-    strata_table,
 )
-from fairfrontier.report._words import VERDICTS, accuracy, fairness_words, level, p_value, percent, plain, unit_words
+from fairfrontier.report._words import (
+    VERDICTS,
+    accuracy,
+    fairness_words,
+    findings,
+    level,
+    p_value,
+    percent,
+    plain,
+    unit_words,
+)
 
 # The order matters: each file uses what stands in those before it.
 _SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "models.js", "main.js")
@@ -68,53 +73,53 @@ def render_html(summary: dict[str, Any]) -> str:
     >>> page[:15], "<b>" in page
     ('<!doctype html>', False)
     """
-    environment, markup = _environment()
-    said, style = summary["words"], _template("report.css")
+    said, settings = summary["words"], summary["settings"]
     library = (_FOLDER / "vendor" / "d3.min.js").read_text(encoding="utf-8")
     script = "\n".join(_template(name) for name in _SCRIPTS)
-    header, lines = groups_table(summary, [summary["subject"]])
-    impact = [dict(zip(header, row, strict=True)) for row in lines]
     n_lines = summary["n_models"] * sum(len(attribute["groups"]) for attribute in summary["attributes"])
     groups = groups_csv(summary) if n_lines <= _MOST_GROUP_ROWS else None
-    page: str = environment.get_template("report.html").render(
+    markup = _environment()[1]
+    return render_page(
+        "report.html",
+        scripts=(library, script),
         summary=summary,
         has_groups=groups is not None,
-        policy=_policy([library, script], style),
-        style=markup(style),
         library=markup(library),
         script=markup(script),
         data=markup(embedded_json({**summary, "groups_csv": groups})),
-        z=NormalDist().inv_cdf(0.5 + summary["settings"]["confidence"] / 2),
+        z=NormalDist().inv_cdf(0.5 + settings["confidence"] / 2),
         verdicts=VERDICTS,
         words={key: word[:1].upper() + word[1:] if key == "accuracy" else word for key, word in said.items()},
         unit=unit_words(summary) if summary["regression"] else "",
-        fairness="" if summary["regression"] else fairness_words(summary["settings"]["fairness"]),
-        compares_ratios=named_measure(summary["settings"]["fairness"]).comparison != "difference",
+        fairness="" if summary["regression"] else fairness_words(settings["fairness"]),
+        compares_ratios=named_measure(settings["fairness"]).comparison != "difference",
         shown_models=_most_accurate(summary),
-        impact=impact,
+        impact=_groups_of(summary, summary["subject"]),
         licence=(_FOLDER / "vendor" / "LICENSE-d3.txt").read_text(encoding="utf-8"),
     )
-    return page
 
 
 def render_rates(summary: dict[str, Any]) -> str:
     """Render a summary without labels as a page without scripts, with the groups of some models."""
-    environment, markup = _environment()
-    style = _template("report.css")
     chosen = list(dict.fromkeys([summary["subject"], *range(summary["n_models"])]))[:_MOST_SHOWN]
-    tables = []
-    for i in chosen:
-        header, lines = groups_table(summary, [i])
-        rows = [dict(zip(header, row, strict=True)) for row in lines]
-        tables.append({"name": summary["models"]["names"][i], "rows": rows})
-    page: str = environment.get_template("rates.html").render(
-        summary=summary,
-        policy=_policy([], style),
-        style=markup(style),
-        verdicts=VERDICTS,
-        impact_of=tables,
-    )
+    tables = [{"name": summary["models"]["names"][i], "rows": _groups_of(summary, i)} for i in chosen]
+    return render_page("rates.html", summary=summary, verdicts=VERDICTS, impact_of=tables)
+
+
+def render_page(
+    template: str, *, styles: Sequence[str] = ("report.css",), scripts: Sequence[str] = (), **values: Any
+) -> str:
+    """Render a template as one self-contained page, which may run these scripts and no other."""
+    environment, markup = _environment()
+    style = "".join(map(_template, styles))
+    page: str = environment.get_template(template).render(policy=_policy(scripts, style), style=markup(style), **values)
     return page
+
+
+def _groups_of(summary: dict[str, Any], model: int) -> list[dict[str, Any]]:
+    """Return the table of groups of one model, as records."""
+    header, rows = groups_table(summary, [model])
+    return [dict(zip(header, row, strict=True)) for row in rows]
 
 
 @cache
@@ -124,12 +129,12 @@ def _environment() -> tuple[Any, Any]:
     markup = require("markupsafe", extra="report", purpose="report.html").Markup
     environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(_template),
-        autoescape=True,
+        autoescape=lambda name: name != "model_card.md",
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(accuracy=accuracy, level=level, percent=percent, plain=plain, p_value=p_value)
+    environment.filters.update(accuracy=accuracy, level=level, percent=percent, p_value=p_value, md=_md)
     return environment, markup
 
 
@@ -151,7 +156,7 @@ def embedded_json(value: Any) -> str:
     return data.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
 
 
-def _policy(scripts: list[str], style: str) -> str:
+def _policy(scripts: Sequence[str], style: str) -> str:
     allowed = " ".join(_hash(script) for script in scripts) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src {_hash(style)}; img-src data:; base-uri 'none'; "
@@ -199,15 +204,9 @@ def write_results(
     """Write the report and the tables behind it."""
     texts = {"report.html": page(summary), "model_card.md": model_card(summary)}
     texts["summary.json"] = json.dumps(machine_readable(summary), indent=2, allow_nan=False) + "\n"
-    texts["groups.csv"] = groups_csv(summary)
-    if summary["labelled"]:
-        texts |= {"points.csv": points_csv(summary), "frontier.csv": frontier_csv(summary)}
-    if summary["labelled"] and summary["differences"] is not None:
-        texts["differences.csv"] = to_csv(*differences_table(summary["differences"]))
-    if summary["labelled"] and summary["strata"]:
-        texts["strata.csv"] = to_csv(*strata_table(summary["strata"]))
-    if ll144:
-        texts["ll144.csv"] = to_csv(LL144_COLUMNS, summary["ll144"])
+    # The models are in the page and in summary.json, and the table of Local Law 144 is for those who ask for it.
+    left_out = {"models"} if ll144 else {"models", "ll144"}
+    texts |= {f"{name}.csv": to_csv(*rows) for name, rows in all_tables(summary).items() if name not in left_out}
     for name, content in texts.items():
         (folder / name).write_text(content, encoding="utf-8", errors="replace", newline="")
     if xlsx:
@@ -240,10 +239,9 @@ def write_workbook(summary: dict[str, Any], path: Path) -> None:
     """Write one workbook: a sheet of findings, and one for every table; text in it is never run as a formula."""
     openpyxl = require("openpyxl", extra="excel", purpose="Writing an Excel file")
     book = openpyxl.Workbook(write_only=True)
-    findings = [plain(summary[key]) for key in ("recommendation", "overview", "rule") if summary.get(key)]
     trail = summary["trail"] or {}
     about = [["title", summary["title"]], ["source", summary["source"]], ["rows", summary["n_rows"]]]
-    about += [["finding", text] for text in findings] + [["note", text] for text in summary["notes"]]
+    about += [["finding", text] for text in findings(summary)] + [["note", text] for text in summary["notes"]]
     about += [[key, json.dumps(value) if isinstance(value, dict) else value] for key, value in trail.items()]
     sheets: dict[str, list[Any]] = {"about": about}
     sheets |= {name: [table.header, *table.rows] for name, table in all_tables(summary).items()}
@@ -294,61 +292,11 @@ def model_card(summary: dict[str, Any]) -> str:
 
     The sections are those of Mitchell et al. (2019). What an audit cannot know, the card asks for.
     """
-    i, settings = summary["subject"], summary["settings"]
-    labels = "" if not summary["labelled"] else f"; label {_md(settings['label'])}"
-    ask = "*To be filled in by whoever is responsible for the model.*"
-    parts = [
-        f"# Model card: {_md(summary['models']['names'][i])}",
-        f"## Model details\n\n{ask}",
-        f"## Intended use\n\n{ask}",
-        "## Factors\n\n"
-        + "\n".join(
-            f"- {_md(a['name'])}: " + ", ".join(f"{_md(g['name'])} ({g['count']:,} rows)" for g in a["groups"])
-            for a in summary["attributes"]
-        ),
-        f"## Metrics\n\n{_metrics(summary)}",
-        f"## Evaluation data\n\n{_md(summary['source'])}, {summary['n_rows']:,} rows{labels}.",
-        f"## Training data\n\n{ask}",
-        f"## Quantitative analyses\n\n{_analyses(summary, i)}",
-        f"## Ethical considerations\n\n{ask}",
-        "## Caveats and recommendations\n\n"
-        + "\n".join(f"- {_md(text)}" for text in (plain(summary["overview"]), *summary["notes"]) if text),
-        f"Made on {summary['created']} with {summary['generator']}.",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _metrics(summary: dict[str, Any]) -> str:
-    settings = summary["settings"]
-    if not summary["labelled"]:
-        return f"Selection rates, their ratios and differences. Selected: {_md(settings['rule'])}."
-    decided = "" if summary["regression"] else f" Selected: {_md(settings['rule'])}."
-    return f"{settings['accuracy'].replace('_', ' ')}; fairness: {settings['fairness'].replace('_', ' ')}.{decided}"
-
-
-def _analyses(summary: dict[str, Any], i: int) -> str:
-    """Return the figures of one model: overall, and group by group."""
-    models = summary["models"]
-    lines = [f"- Fairness {level(models['fairness'][i])}"]
-    if summary["labelled"]:
-        lines.insert(0, f"- {summary['settings']['accuracy'].replace('_', ' ')} {accuracy(models['accuracy'][i])}")
-    header, rows = groups_table(summary, [i])
-    of_model = [dict(zip(header, row, strict=True)) for row in rows]
-    if summary["regression"]:
-        head, body = (
-            "| | group | rows | mean prediction |",
-            [f"{row['rows']:,} | {row['mean_score']:.3f}" for row in of_model],
-        )
-    else:
-        head = "| | group | rows | selected | impact ratio |"
-        body = [
-            f"{row['rows']:,} | {percent(row['selection_rate'])} | "
-            + ("–" if row["impact_ratio"] is None else level(row["impact_ratio"]))
-            for row in of_model
-        ]
-    rule = "|---" * (head.count("|") - 1) + "|"
-    cells = [f"| {_md(r['attribute'])} | {_md(r['group'])} | {text} |" for r, text in zip(of_model, body, strict=True)]
-    return "\n".join([*lines, "", head, rule, *cells])
+    i = summary["subject"]
+    caveats = [text for text in (plain(summary["overview"]), *summary["notes"]) if text]
+    values = {"model": summary["models"]["names"][i], "groups": _groups_of(summary, i), "caveats": caveats}
+    card: str = _environment()[0].get_template("model_card.md").render(summary=summary, **values)
+    return f"{card}\n"
 
 
 def _md(text: str) -> str:

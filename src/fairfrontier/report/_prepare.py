@@ -51,6 +51,7 @@ class Survey:
     """What a file holds; the surveys of two parts can be added."""
 
     n_rows: int  # how many rows
+    weight: float  # the sum of their weights
     labels: dict[str, int]  # the values of a class label, as `label_text` writes them, and how many rows have each
     written: dict[str, str]  # the same values as they stand in the file
     groups: dict[str, dict[str, int]]  # the same for each sensitive attribute
@@ -72,6 +73,7 @@ class Survey:
         """Return the survey of both parts together."""
         return Survey(
             self.n_rows + other.n_rows,
+            self.weight + other.weight,
             _added(self.labels, other.labels),
             {key: _plainest(self.written.get(key), other.written.get(key)) for key in (*self.written, *other.written)},
             {name: _added(groups, other.groups[name]) for name, groups in self.groups.items()},
@@ -114,35 +116,31 @@ def _added(first: dict[str, Any], second: dict[str, Any]) -> dict[str, Any]:
     return both
 
 
-@dataclass(frozen=True)
-class Surveyor:
-    """The function from rows as they stand in the file to their survey."""
-
-    label: str | None
-    regression: bool
-
-    def __call__(self, rows: Rows) -> Survey:
-        missing: dict[str, tuple[int, int]] = {}
-        labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
-        written: dict[str, str] = {}
-        if self.label is not None and self.regression:
-            unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
-            if len(unknown):
-                missing[self.label] = int(rows.row[unknown[0]]), len(unknown)
-        elif self.label is not None:
-            written, of_label = as_labels(np.asarray(rows.y))
-            labels = _counted(list(written), of_label, rows, missing, self.label)
-        groups: dict[str, dict[str, int]] = {}
-        combined, names = np.zeros(len(rows), dtype=np.intp), [()]
-        for name, values in rows.sensitive.items():
-            texts, of_row = as_text(values)
-            groups[name] = _counted(texts, of_row, rows, missing, name)
-            found, combined = factorize(combined * (len(texts) + 1) + of_row + 1)
-            pairs = [divmod(pair, len(texts) + 1) for pair in found.tolist()]
-            names = [(*names[first], ["", *texts][second]) for first, second in pairs]
-        zeros, ones = ({label: np.zeros(rows.scores.shape[1]) for label in labels} for _ in range(2))
-        ranges = _ranges(rows, list(labels), of_label, zeros, ones)
-        return Survey(len(rows), labels, written, groups, set(names), missing, *ranges, zeros, ones)
+def survey_rows(rows: Rows, *, label: str | None, regression: bool) -> Survey:
+    """Return the survey of rows as they stand in the file; `label` is the name of their label, if there is one."""
+    missing: dict[str, tuple[int, int]] = {}
+    labels, of_label = {}, np.zeros(len(rows), dtype=np.intp)
+    written: dict[str, str] = {}
+    if label is not None and regression:
+        unknown = np.flatnonzero(~np.isfinite(np.asarray(rows.y, dtype=np.float64)))
+        if len(unknown):
+            missing[label] = int(rows.row[unknown[0]]), len(unknown)
+    elif label is not None:
+        written, of_label = as_labels(np.asarray(rows.y))
+        labels = _counted(list(written), of_label, rows, missing, label)
+    groups: dict[str, dict[str, int]] = {}
+    combined, names = np.zeros(len(rows), dtype=np.intp), [()]
+    for name, values in rows.sensitive.items():
+        texts, of_row = as_text(values)
+        groups[name] = _counted(texts, of_row, rows, missing, name)
+        found, combined = factorize(combined * (len(texts) + 1) + of_row + 1)
+        pairs = [divmod(pair, len(texts) + 1) for pair in found.tolist()]
+        names = [(*names[first], ["", *texts][second]) for first, second in pairs]
+    zeros, ones = ({one: np.zeros(rows.scores.shape[1]) for one in labels} for _ in range(2))
+    ranges = _ranges(rows, list(labels), of_label, zeros, ones)
+    with np.errstate(over="ignore"):
+        weight = float(len(rows) if rows.weight is None else rows.weight.sum())
+    return Survey(len(rows), weight, labels, written, groups, set(names), missing, *ranges, zeros, ones)
 
 
 def as_text(values: NDArray[Any]) -> tuple[list[str], IntArray]:
@@ -283,17 +281,10 @@ def _ranges(
     return low, high, no_score, n_no_score, only_01
 
 
-@dataclass(frozen=True)
-class Banded:
-    """The step that puts numbers, such as ages, into bands."""
-
-    limits: Mapping[str, tuple[float, ...]]
-
-    def __call__(self, rows: Rows) -> Rows:
-        sensitive = dict(rows.sensitive)
-        for name, limits in self.limits.items():
-            sensitive[name] = in_bands(sensitive[name], limits)
-        return replace(rows, sensitive=sensitive)
+def banded(rows: Rows, limits: Mapping[str, tuple[float, ...]]) -> Rows:
+    """Return rows of which some attributes, such as ages, are put into bands."""
+    bands = {name: in_bands(rows.sensitive[name], of_name) for name, of_name in limits.items()}
+    return replace(rows, sensitive={**rows.sensitive, **bands})
 
 
 def in_bands(column: NDArray[Any], limits: tuple[float, ...]) -> NDArray[Any]:
@@ -316,80 +307,56 @@ def band_names(limits: tuple[float, ...]) -> list[str]:
     return [f"under {limits[0]:g}", *between, f"{limits[-1]:g} or more"]
 
 
-@dataclass(frozen=True, eq=False)
-class Prepared:
-    """The step from rows as they stand in the file to labels, groups as text and checked scores."""
-
-    positive: str
-    regression: bool
-    kept: tuple[int, ...]
-    clipped: tuple[int, ...]
-    names: tuple[str, ...]
-    missing: str
-
-    def __call__(self, rows: Rows) -> Rows:
-        known = np.ones(len(rows), dtype=bool)
-        y: NDArray[Any] | None = None
-        if rows.y is not None and self.regression:
-            y = np.asarray(rows.y, dtype=np.float64)
-            known &= np.isfinite(y)
-        elif rows.y is not None:
-            written, codes = as_labels(np.asarray(rows.y))
-            y = codes == (list(written).index(self.positive) if self.positive in written else -2)
-            known &= codes >= 0
-        sensitive = {}
-        for name, values in rows.sensitive.items():
-            texts, codes = as_text(values)
-            sensitive[name] = np.array([*texts, UNKNOWN], dtype=object)[codes]
-            known &= (codes >= 0) | (self.missing == "group")
-        scores = rows.scores
-        if self.clipped:  # rounding has put a score a hair outside; the survey has refused all others
-            scores = scores.copy(order="A")
-            scores[:, list(self.clipped)] = np.clip(scores[:, list(self.clipped)], 0.0, 1.0)
-        if len(self.kept) < scores.shape[1]:
-            scores = scores[:, list(self.kept)]
-        if self.missing == "drop":
-            known &= np.isfinite(scores).all(axis=1)
-        prepared = replace(rows, y=y, sensitive=sensitive, scores=scores, names=self.names)
-        return prepared if known.all() else prepared.take(np.flatnonzero(known))
-
-
-@dataclass(frozen=True, eq=False)
-class AtThresholds:
-    """The step that gives every model its own threshold, and a model with several thresholds a column for each."""
-
-    columns: IntArray  # (q,): the column of scores that each new column is made of
-    limits: FloatArray  # (q,): the threshold of each
-    # (q,): scores become 0.5 + (score − threshold)·scale, which lies in [0, 1] and is above 0.5 exactly where the score
-    # is above its threshold; None: decisions 0 and 1
-    scale: FloatArray | None
-    names: tuple[str, ...]  # the new columns
-
-    def __call__(self, rows: Rows) -> Rows:
-        scores = rows.scores[:, self.columns]
-        above = scores > self.limits
-        if self.scale is None:
-            return rows.with_scores(above.astype(np.float32), self.names)
-        new = np.clip(0.5 + (scores - self.limits) * self.scale, 0.0, 1.0)
-        # Rounding must not turn a decision.
-        return rows.with_scores(
-            np.where(above, np.maximum(new, np.nextafter(0.5, 1.0)), np.minimum(new, 0.5)), self.names
-        )
+def prepare_rows(
+    rows: Rows,
+    *,
+    positive: str,
+    regression: bool,
+    kept: tuple[int, ...],
+    names: tuple[str, ...],
+    missing: str,
+    clipped: tuple[int, ...] = (),
+) -> Rows:
+    """Return rows with labels that are True for the positive one, groups as text, and the scores that are kept."""
+    known = np.ones(len(rows), dtype=bool)
+    y: NDArray[Any] | None = None
+    if rows.y is not None and regression:
+        y = np.asarray(rows.y, dtype=np.float64)
+        known &= np.isfinite(y)
+    elif rows.y is not None:
+        written, codes = as_labels(np.asarray(rows.y))
+        y = codes == (list(written).index(positive) if positive in written else -2)
+        known &= codes >= 0
+    sensitive = {}
+    for name, values in rows.sensitive.items():
+        texts, codes = as_text(values)
+        sensitive[name] = np.array([*texts, UNKNOWN], dtype=object)[codes]
+        known &= (codes >= 0) | (missing == "group")
+    scores = rows.scores
+    if clipped:  # rounding has put a score a hair outside; the survey has refused all others
+        scores = scores.copy(order="A")
+        scores[:, list(clipped)] = np.clip(scores[:, list(clipped)], 0.0, 1.0)
+    if len(kept) < scores.shape[1]:
+        scores = scores[:, list(kept)]
+    if missing == "drop":
+        known &= np.isfinite(scores).all(axis=1)
+    prepared = replace(rows, y=y, sensitive=sensitive, scores=scores, names=names)
+    return prepared if known.all() else prepared.take(np.flatnonzero(known))
 
 
-def at_thresholds(
-    names: Sequence[str],
-    thresholds: Mapping[str, Sequence[float]],
-    ranges: tuple[FloatArray, FloatArray] | None,
-) -> AtThresholds:
-    """Return the step for the thresholds of every model."""
-    pairs = [(i, float(limit)) for i, name in enumerate(names) for limit in thresholds[name]]
-    columns, limits = np.array([i for i, _ in pairs]), np.array([limit for _, limit in pairs])
-    new = [names[i] if len(thresholds[names[i]]) == 1 else f"{names[i]} > {limit:g}" for i, limit in pairs]
-    if ranges is None:
-        return AtThresholds(columns, limits, None, tuple(new))
-    farthest = np.maximum(limits - ranges[0][columns], ranges[1][columns] - limits)
-    return AtThresholds(columns, limits, 0.5 / np.where(farthest > 0, farthest, 1.0), tuple(new))
+def _at_thresholds(rows: Rows, columns: IntArray, limits: FloatArray, scale: FloatArray | None) -> FloatArray:
+    """Return the scores (n, q) of some columns, each with a threshold of its own, on a scale with one threshold.
+
+    They become 0.5 + (score − threshold)·scale, which lies in [0, 1] and is above 0.5 exactly where the score is above
+    its threshold; without a scale, decisions 0 and 1.
+    """
+    scores = rows.scores[:, columns]
+    above = scores > limits
+    if scale is None:
+        return above.astype(np.float32)
+    new = np.clip(0.5 + (scores - limits) * scale, 0.0, 1.0)
+    # Rounding must not turn a decision.
+    return np.where(above, np.maximum(new, np.nextafter(0.5, 1.0)), np.minimum(new, 0.5))
 
 
 def on_one_scale(
@@ -399,7 +366,10 @@ def on_one_scale(
     *,
     accuracy: str = "accuracy",
 ) -> tuple[StreamedChunks, float]:
-    """Return chunks whose scores have one threshold in common, and that threshold."""
+    """Return chunks whose scores have one threshold in common, and that threshold.
+
+    A model with several thresholds becomes a model for each.
+    """
     values = {tuple(limits) for limits in thresholds.values()}
     if ranges is not None:
         _check_reached([thresholds[name] for name in chunks.names], *ranges)
@@ -411,8 +381,15 @@ def on_one_scale(
         raise InvalidInputError(
             "accuracy brier reads scores as probabilities: it needs scores in [0, 1] and one threshold for all models"
         )
-    step = at_thresholds(chunks.names, thresholds, ranges)
-    return chunks.map(step, step.names), 0.5
+    pairs = [(i, float(limit)) for i, name in enumerate(chunks.names) for limit in thresholds[name]]
+    columns, limits_of = np.array([i for i, _ in pairs]), np.array([limit for _, limit in pairs])
+    several = [len(thresholds[name]) > 1 for name in chunks.names]
+    new = tuple(f"{chunks.names[i]} > {limit:g}" if several[i] else chunks.names[i] for i, limit in pairs)
+    scale = None
+    if ranges is not None:
+        farthest = np.maximum(limits_of - ranges[0][columns], ranges[1][columns] - limits_of)
+        scale = 0.5 / np.where(farthest > 0, farthest, 1.0)
+    return chunks.map(lambda rows: rows.with_scores(_at_thresholds(rows, columns, limits_of, scale), new), new), 0.5
 
 
 def _check_reached(thresholds: Sequence[Sequence[float]], low: FloatArray, high: FloatArray) -> None:

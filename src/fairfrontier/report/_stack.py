@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,9 @@ def deal(chunks: StreamedChunks, n_parts: int, settings: Settings, seed: int = 0
         dealer = _Dealer(n_parts, seed, labelled=not settings.regression)
         return ((dealer.dealt(rows), 0.0) for rows in chunks)
 
-    return StreamedChunks(chunks.names, open_dealt)
+    dealt = StreamedChunks(chunks.names, open_dealt)
+    dealt.in_memory = chunks.in_memory
+    return dealt
 
 
 class _Dealer:
@@ -92,31 +95,19 @@ class _Dealer:
         return replace(rows, fold=(position + hashed_folds(turn, self._n_parts, self._seed)) % self._n_parts)
 
 
-@dataclass(frozen=True)
-class KeepParts:
-    """The step that keeps the rows of some parts."""
-
-    first: int
-    stop: int
-
-    def __call__(self, rows: Rows) -> Rows:
-        fold = np.asarray(rows.fold)
-        return rows.take(np.flatnonzero((fold >= self.first) & (fold < self.stop)))
+def keep_parts(rows: Rows, first: int, stop: int) -> Rows:
+    """Return the rows of some parts."""
+    fold = np.asarray(rows.fold)
+    return rows.take(np.flatnonzero((fold >= first) & (fold < stop)))
 
 
-@dataclass(frozen=True, eq=False)
-class KeepGroups:
-    """The step that keeps the rows of groups that are large enough to be judged."""
-
-    groups: Mapping[str, frozenset[str]]
-
-    def __call__(self, rows: Rows) -> Rows:
-        keep = np.ones(len(rows), dtype=bool)
-        for name, large in self.groups.items():
-            values = rows.sensitive[name]
-            keep &= np.fromiter((str(value) in large for value in values), dtype=bool, count=len(values))
-        # Without the cells of the table, which would still have the groups that are gone.
-        return replace(rows.take(np.flatnonzero(keep)), _cells={})
+def keep_groups(rows: Rows, groups: Mapping[str, frozenset[str]]) -> Rows:
+    """Return the rows of groups that are large enough to be judged."""
+    keep = np.ones(len(rows), dtype=bool)
+    for name, large in groups.items():
+        keep &= np.array([str(value) in large for value in rows.sensitive[name]], dtype=bool)
+    # Without the cells of the table, which would still have the groups that are gone.
+    return replace(rows.take(np.flatnonzero(keep)), _cells={})
 
 
 def large_groups(base: Evaluation) -> dict[str, frozenset[str]]:
@@ -128,42 +119,33 @@ def large_groups(base: Evaluation) -> dict[str, frozenset[str]]:
     }
 
 
-def held(chunks: StreamedChunks, in_memory: bool) -> StreamedChunks:
-    """Return chunks after all their steps, once and for all where the rows are in memory."""
-    return whole(gathered(chunks)) if in_memory else chunks
+def scored_by_stacks(
+    rows: Rows,
+    weights: Sequence[FloatArray],
+    intercept: Sequence[FloatArray],
+    models: IntArray,
+    names: tuple[str, ...],
+    regression: bool,
+) -> Rows:
+    """Return rows with the scores of stacks in place of those of models.
 
-
-@dataclass(frozen=True, eq=False)
-class ScoredByStacks:
-    """The step that replaces the models' scores by those of stacks; `weights` (q, k) and `intercept` (q,) of each half.
-
-    With two halves a row is scored by the stacks that were fitted to the other half of the rows.
+    The stacks have `weights` (q, k) of the `models` (k,) and an `intercept` (q,) for each half of the rows. With two
+    halves a row is scored by the stacks that were fitted to the other half.
     """
-
-    weights: tuple[FloatArray, ...]
-    intercept: tuple[FloatArray, ...]
-    models: IntArray
-    names: tuple[str, ...]
-    regression: bool
-
-    def __call__(self, rows: Rows) -> Rows:
-        scores = np.empty((len(rows), len(self.names)))
-        n_halves = len(self.weights)
-        half = np.zeros(len(rows), dtype=np.intp) if n_halves == 1 else 1 - np.asarray(rows.fold) % 2
-        every_model = np.array_equal(self.models, np.arange(rows.scores.shape[1]))
-        height = max(1, _BLOCK // len(self.models))
-        for start in range(0, len(rows), height):
-            part = slice(start, start + height)
-            H = rows.scores[part] if every_model else rows.scores[part][:, self.models]
-            for number in range(n_halves):
-                mine = half[part] == number
-                scores[part][mine] = H[mine] @ self.weights[number].T + self.intercept[number]
-        return rows.with_scores(scores if self.regression else np.clip(scores, 0.0, 1.0), self.names)
+    scores, n_halves = np.empty((len(rows), len(names))), len(weights)
+    half = np.zeros(len(rows), dtype=np.intp) if n_halves == 1 else 1 - np.asarray(rows.fold) % 2
+    every_model = np.array_equal(models, np.arange(rows.scores.shape[1]))
+    height = max(1, _BLOCK // len(models))
+    for start in range(0, len(rows), height):
+        part = slice(start, start + height)
+        H = rows.scores[part] if every_model else rows.scores[part][:, models]
+        for number in range(n_halves):
+            mine = half[part] == number
+            scores[part][mine] = H[mine] @ weights[number].T + intercept[number]
+    return rows.with_scores(scores if regression else np.clip(scores, 0.0, 1.0), names)
 
 
-def trial(
-    chunks: StreamedChunks, base: Evaluation, settings: Settings, *, in_memory: bool
-) -> tuple[Evaluation | None, str]:
+def trial(chunks: StreamedChunks, base: Evaluation, settings: Settings) -> tuple[Evaluation | None, str]:
     """Say what a fair stack of the models would reach, by cross-fitting in two halves.
 
     Each half is scored by a stack that was fitted on (a part of) the other, so that every row counts and none is used
@@ -178,9 +160,9 @@ def trial(
     # An even number of parts: a stack is fitted to one of them, and scores those of the other parity.
     rows_of_part = max(1, min(_TRIAL_ROWS, _TRIAL_SCORES // len(models)))
     n_parts = 2 * -(-base.n_rows // (2 * rows_of_part))
-    dealt = held(deal(chunks, n_parts, settings), in_memory)
+    dealt = deal(chunks, n_parts, settings).kept()
     small = large_groups(base) if settings.sensitive_mode == "separate" else {}
-    large = dealt.map(KeepGroups(small)) if small else dealt
+    large = dealt.map(partial(keep_groups, groups=small)) if small else dealt
     try:
         paths = [_trial_path(large, models, settings, half) for half in (0, 1)]
     except InvalidInputError as error:
@@ -188,7 +170,15 @@ def trial(
     family = family_name(chunks.names)
     names = tuple(f"{family}/{i + 1:02d}" for i in range(TRIAL_POINTS))
     weights, intercept = tuple(path.weights for path in paths), tuple(path.intercept for path in paths)
-    scored = dealt.map(ScoredByStacks(weights, intercept, models, names, settings.regression), names)
+    step = partial(
+        scored_by_stacks,
+        weights=weights,
+        intercept=intercept,
+        models=models,
+        names=names,
+        regression=settings.regression,
+    )
+    scored = dealt.map(step, names)
     note = "The fair stack is cross-fitted: each half of the rows is scored by a stack fitted on the other half."
     if len(models) < len(chunks.names):
         note += f" It is made of {len(models)} of the {len(chunks.names):,} models; with `stack` it uses all."
@@ -204,7 +194,7 @@ def _without_folds(error: Exception) -> str:
 def _trial_path(dealt: StreamedChunks, models: IntArray, settings: Settings, half: int) -> FairPath:
     """Return the path of a stack that is fitted to one part of the rows, which is small enough to be held in memory."""
     names = tuple(dealt.names[i] for i in models)
-    chosen = dealt.map(KeepParts(half, half + 1))
+    chosen = dealt.map(partial(keep_parts, first=half, stop=half + 1))
     if len(models) < len(dealt.names):
         chosen = chosen.map(lambda rows: rows.with_scores(rows.scores[:, models], names), names)
     # In double precision once, and not in every pass of the tuning.
@@ -275,7 +265,6 @@ def fit_on_part(
     test_size: float,
     seed: int,
     n_rows: int,
-    in_memory: bool,
 ) -> FittedStack:
     """Fit a stack on one part of the rows and evaluate it on the rest, `test_size` of them to the nearest tenth.
 
@@ -288,15 +277,16 @@ def fit_on_part(
             f"--test-size must leave two tenths of the rows with --confidence, one to fit and one to promise on; got "
             f"{test_size:g}: take 0.8 or less"
         )
-    dealt = held(deal(chunks, PARTS, settings, seed=seed), in_memory)
-    test = held(dealt.map(KeepParts(0, parts)), in_memory)
+    dealt = deal(chunks, PARTS, settings, seed=seed).kept()
+    test = dealt.map(partial(keep_parts, first=0, stop=parts)).kept()
     base = evaluate_chunks(test, **settings.measures())
     check_reference(settings.reference, base.groups)
-    train = dealt.map(KeepParts(first, PARTS))
+    train = dealt.map(partial(keep_parts, first=first, stop=PARTS))
     # Whether a group is large enough all rows say, and not those that happen to be held out.
     separate = settings.sensitive_mode == "separate"
     small = large_groups(evaluate_chunks(dealt, **settings.measures())) if separate else {}
-    train = held(deal(train.map(KeepGroups(small)) if small else train, _FOLDS, settings, seed=1), in_memory)
+    large = partial(keep_groups, groups=small)
+    train = deal(train.map(large) if small else train, _FOLDS, settings, seed=1).kept()
     try:
         model = new_stack(settings, chunks.names).fit_chunks(train)
     except GroupError as error:
@@ -305,31 +295,38 @@ def fit_on_part(
     if tau is not None:
         model = model.at(tau=tau)
     elif confidence is not None:
-        own = dealt.map(KeepParts(parts, first))
-        rows = gathered(_at_most(own.map(KeepGroups(small)) if small else own, _CALIBRATION_SCORES))
-        scores = dict(zip(rows.names, rows.scores.T, strict=True))
-        calibration = (scores, rows.y, dict(rows.sensitive))
-        n_calibration = len(rows)
-        try:
-            model = model.select(min_fairness, confidence=confidence, calibration=calibration)
-        except InfeasibleError as error:
-            raise InfeasibleError(
-                f"{error}; the rows meant are those that are set aside for the promise, {n_calibration:,} of the "
-                f"{n_rows:,} of the file"
-            ) from None
+        own = dealt.map(partial(keep_parts, first=parts, stop=first))
+        own = own.map(large) if small else own
+        model, n_calibration = _promised(model, own, min_fairness, confidence, n_rows)
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)
     names = (f"{family_name(chunks.names)}/chosen", *path_names(chunks.names, model.path_))
-    step = ScoredByStacks(
-        (np.vstack([model.weights_, model.path_.weights]),),
-        (np.append(model.intercept_, model.path_.intercept),),
-        np.arange(len(chunks.names)),
-        names,
-        settings.regression,
+    step = partial(
+        scored_by_stacks,
+        weights=[np.vstack([model.weights_, model.path_.weights])],
+        intercept=[np.append(model.intercept_, model.path_.intercept)],
+        models=np.arange(len(chunks.names)),
+        names=names,
+        regression=settings.regression,
     )
     stack = evaluate_chunks(test.map(step, names), include_constant=False, **settings.measures())
     n_fit = sum(len(rows) for rows in train) if confidence is not None else n_rows - base.n_rows
     return FittedStack(model, test, base, stack, n_fit, n_calibration)
+
+
+def _promised(
+    model: Any, own: StreamedChunks, min_fairness: float | None, confidence: float, n_rows: int
+) -> tuple[Any, int]:
+    """Return the stack that is shown to be fair on rows of its own, and how many of them there are."""
+    rows = gathered(_at_most(own, _CALIBRATION_SCORES))
+    calibration = (dict(zip(rows.names, rows.scores.T, strict=True)), rows.y, dict(rows.sensitive))
+    try:
+        return model.select(min_fairness, confidence=confidence, calibration=calibration), len(rows)
+    except InfeasibleError as error:
+        raise InfeasibleError(
+            f"{error}; {len(rows):,} of the {n_rows:,} rows of the file are set aside for the promise: ask for less "
+            "with --min-fairness or --confidence, or give a file with more rows"
+        ) from None
 
 
 def _at_most(chunks: Iterable[Rows], n_scores: int) -> Iterator[Rows]:

@@ -16,7 +16,7 @@ from fairfrontier.metrics._contrasts import named_measure
 from fairfrontier.metrics._sums import named_accuracy
 from fairfrontier.quantify._fauc import PointWeight, PowerWeight, StepWeight, UniformWeight, Weight, fauc
 from fairfrontier.report._evaluate import Evaluation, GroupCounts, reference_notes
-from fairfrontier.report._tables import proportion_test, worst_ratios
+from fairfrontier.report._tables import or_none, proportion_test, whole_numbers, worst_ratios
 from fairfrontier.report._words import overview, recommendation, rule_sentence, words
 
 # More families than this are not told apart by colour; the smallest are put together.
@@ -344,45 +344,27 @@ def _families(names: tuple[str, ...], n_base: int, stack_family: str) -> tuple[l
 
 def attribute_summary(counts: GroupCounts, fairness: list[float], n_models: int, settings: Settings) -> dict[str, Any]:
     """Return the groups of one attribute, what every model does to them, and the worst ratio of submitted models."""
-    columns = counts.count.tolist(), _numbers(counts.rows), _numbers(counts.positives), counts.scale.tolist()
+    scale = counts.scale  # with weights, of as many rows as they are worth
+    worst: dict[str, Any] | None = None
+    if not settings.regression:
+        selected = counts.selected[:n_models] * scale
+        found = worst_ratios(selected, counts.rows * scale, counts.judged, settings.confidence)
+        worst = {name: or_none(getattr(found, name)) for name in ("lowest", "highest", "ratio", "low", "high")}
+        worst["verdict"] = found.verdict
+    columns = counts.count, whole_numbers(counts.rows), whole_numbers(counts.positives), scale
     return {
         "name": counts.attribute,
         "fairness": fairness,
         "groups": [
-            {"name": name, "count": n, "rows": rows, "positives": positives, "scale": scale, "judged": bool(judged)}
-            for name, judged, n, rows, positives, scale in zip(counts.groups, counts.judged, *columns, strict=True)
+            {"name": name, "count": n, "rows": rows, "positives": positives, "scale": worth, "judged": bool(judged)}
+            for name, judged, n, rows, positives, worth in zip(
+                counts.groups, counts.judged, *(values.tolist() for values in columns), strict=True
+            )
         ],
-        "true_selected": _numbers(counts.true_selected),
-        "false_selected": _numbers(counts.false_selected),
-        "worst": None if settings.regression else _worst(counts, n_models, settings.confidence),
+        "true_selected": whole_numbers(counts.true_selected.ravel()).tolist(),
+        "false_selected": whole_numbers(counts.false_selected.ravel()).tolist(),
+        "worst": worst,
     }
-
-
-def _worst(counts: GroupCounts, n_models: int, confidence: float) -> dict[str, Any]:
-    """Return the lowest ÷ highest selection rate of every submitted model, with interval and verdict."""
-    scale = counts.scale  # with weights, of as many rows as they are worth
-    found = worst_ratios(counts.selected[:n_models] * scale, counts.rows * scale, counts.judged, confidence)
-    return {
-        "lowest": found.lowest.tolist(),
-        "highest": found.highest.tolist(),
-        "ratio": _or_none(found.ratio),
-        "low": _or_none(found.low),
-        "high": _or_none(found.high),
-        "verdict": found.verdict,
-    }
-
-
-def _or_none(values: Any) -> list[float | None]:
-    """Return numbers, None where one is not finite."""
-    return [float(value) if np.isfinite(value) else None for value in values]
-
-
-def _numbers(values: Any) -> list[float] | list[int]:
-    """Return a flat list, of ints where all values are whole: shorter in JSON."""
-    flat = values.ravel()
-    whole = np.rint(flat)
-    numbers: list[float] | list[int] = (whole.astype(int) if np.array_equal(flat, whole) else flat).tolist()
-    return numbers
 
 
 def _fauc(points: TradeoffPoints, settings: Settings, interval: tuple[float, float] | None) -> dict[str, Any]:

@@ -69,10 +69,13 @@ def points_table(summary: dict[str, Any]) -> Table:
     submitted = summary["constant"] + 1
     optimal = {*summary["frontier"]["base"], *(i for i in summary["frontier"]["step"] if i >= submitted)}
     header = [*POINT_COLUMNS]
+    rates = (
+        ("mean_score",) if summary["regression"] else ("selection_rate", "true_positive_rate", "false_positive_rate")
+    )
     header += [f"fairness[{a['name']}]" for a in attributes]
     for attribute in attributes:
         for group in attribute["groups"]:
-            header += [f"{rate}[{attribute['name']}={group['name']}]" for rate in _rate_names(summary)]
+            header += [f"{rate}[{attribute['name']}={group['name']}]" for rate in rates]
     rows = []
     for i, name in enumerate(models["names"]):
         family = summary["families"][models["family"][i]]["name"]
@@ -99,12 +102,6 @@ def frontier_table(summary: dict[str, Any]) -> Table:
         for i in summary["frontier"][curve]
     ]
     return Table(FRONTIER_COLUMNS, rows)
-
-
-def _rate_names(summary: dict[str, Any]) -> tuple[str, ...]:
-    if summary["regression"]:
-        return ("mean_score",)
-    return ("selection_rate", "true_positive_rate", "false_positive_rate")
 
 
 def _rates(summary: dict[str, Any], attribute: dict[str, Any], model: int) -> list[float | None]:
@@ -186,18 +183,21 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
     hits = np.array(attribute["true_selected"], dtype=np.float64).reshape(shape)[models]
     alarms = np.array(attribute["false_selected"], dtype=np.float64).reshape(shape)[models]
     rows = np.array([group["rows"] for group in groups], dtype=np.float64)
-    positives = np.array([group["positives"] for group in groups], dtype=np.float64)
+    # Without labels nobody knows who is positive.
+    positives = np.array([group["positives"] if summary["labelled"] else np.nan for group in groups])
     selected, scale = hits + alarms, np.array([group["scale"] for group in groups])
     rates = selected / rows
-    highest = _highest(attribute, rates)
-    other = _compared_with(summary, attribute, highest)
+    judged = np.array([group["judged"] for group in groups])
+    highest = np.argmax(np.where(judged | ~judged.any(), rates, -1.0), axis=1)
+    names, reference = [group["name"] for group in groups], summary["settings"]["reference"].get(attribute["name"])
+    other = highest if reference is None else np.full(len(models), names.index(reference))
     index = np.arange(len(models))
     worth, n = selected * scale, rows * scale
     counts = worth, n, worth[index, other][:, None], n[other][:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio, to_highest = (rates / rates[index, g][:, None] for g in (other, highest))
         columns = [
-            _whole(selected),
+            whole_numbers(selected),
             rates,
             *wilson(worth, n, confidence),
             np.minimum(hits / positives, 1.0),  # sums of weights round
@@ -209,9 +209,8 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
     shortfall[itself] = 0.0  # and not what is left of rounding
     for values in compared[1:]:
         values[itself | (rates[index, other] == 0)[:, None]] = np.nan
-    before = [_cells(values) for values in columns]
-    after = [_cells(values) for values in (*compared, shortfall, to_highest)]
-    names = [group["name"] for group in groups]
+    before = [or_none(values) for values in columns]
+    after = [or_none(values) for values in (*compared, shortfall, to_highest)]
     result = []
     for i, model in enumerate(models):
         start = [summary["models"]["names"][model], attribute["name"]]
@@ -222,7 +221,7 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
                     names[g],
                     group["count"],
                     group["rows"],
-                    group["positives"],
+                    group["positives"] if summary["labelled"] else None,
                     *(values[i][g] for values in before),
                     group["judged"],
                     names[other[i]],
@@ -234,7 +233,7 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
     return result
 
 
-def _cells(values: Any) -> list[list[Any]]:
+def or_none(values: Any) -> list[list[Any]]:
     """Return numbers as nested lists, None where one is not finite."""
     found = np.asarray(values).astype(object)
     found[~np.isfinite(np.asarray(values, dtype=np.float64))] = None
@@ -242,21 +241,8 @@ def _cells(values: Any) -> list[list[Any]]:
     return nested
 
 
-def _highest(attribute: dict[str, Any], rates: FloatArray) -> IntArray:
-    """Return, for each model, the judged group that has the highest rate."""
-    judged = np.array([group["judged"] for group in attribute["groups"]])
-    return np.asarray(np.argmax(np.where(judged | ~judged.any(), rates, -1.0), axis=1))
-
-
-def _compared_with(summary: dict[str, Any], attribute: dict[str, Any], highest: IntArray) -> IntArray:
-    """Return, for each model, the group that the others of an attribute are compared with."""
-    names = [group["name"] for group in attribute["groups"]]
-    reference = summary["settings"]["reference"].get(attribute["name"])
-    return highest if reference is None else np.full(len(highest), names.index(reference))
-
-
-def _whole(values: Any) -> Any:
-    """Return integers where all values are whole."""
+def whole_numbers(values: Any) -> Any:
+    """Return integers where all values are whole: shorter in JSON."""
     rounded = np.rint(values)
     return rounded.astype(np.int64) if np.array_equal(rounded, values) else values
 

@@ -2,12 +2,11 @@
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from fairfrontier._rows import Rows
 from fairfrontier._version import __version__
 from fairfrontier.chunks import Chunks
 from fairfrontier.metrics import ACCURACY_MEASURES
@@ -20,14 +19,6 @@ from fairfrontier.report._words import overview
 
 # Categories below this share of all rows may be left out of an impact ratio by New York City's rules.
 _SMALL_SHARE = 0.02
-
-
-@dataclass(frozen=True)
-class _SumDecisions:
-    """The function from rows, whose scores are decisions, to their sums over groups."""
-
-    def __call__(self, rows: Rows) -> KeyedSums:
-        return keyed_sums(rows, labelled=False, threshold=None)
 
 
 def count_selected(
@@ -44,7 +35,7 @@ def count_selected(
 
 def summarise_selections(chunks: Chunks, settings: Settings) -> dict[str, Any]:
     """Return all that a report without labels shows, from one pass over the rows."""
-    keyed = chunks.sum(_SumDecisions())
+    keyed = chunks.sum(partial(keyed_sums, labelled=False, threshold=None))  # scores are decisions
     mode, names = settings.sensitive_mode, list(chunks.names)
     fairness, groups = count_selected(keyed, sensitive_mode=mode, min_group=settings.min_group)
     check_reference(settings.reference, groups)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from string import Formatter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -32,6 +33,25 @@ def name(value: str) -> Piece:
 def figure(value: str) -> Piece:
     """Return a piece that holds a number."""
     return {"kind": "figure", "text": value}
+
+
+def said(template: str, **parts: str | Piece) -> list[Piece]:
+    """Return a sentence as pieces, from a template whose fields are pieces or plain text.
+
+    Examples
+    --------
+    >>> plain(said("{which} {model} is the best", which="Of two models", model=name("forest")))
+    'Of two models forest is the best'
+    """
+    pieces: list[Piece] = []
+    for before, key, _, _ in Formatter().parse(template):
+        part = text("") if key is None else parts[key]
+        for piece in (text(before), text(part) if isinstance(part, str) else part):
+            if pieces and pieces[-1]["kind"] == piece["kind"] == "text":
+                pieces[-1] = text(pieces[-1]["text"] + piece["text"])
+            elif piece["text"]:
+                pieces.append(piece)
+    return pieces
 
 
 def plain(pieces: list[Piece]) -> str:
@@ -69,12 +89,8 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
-VERDICTS = {
-    "below": "below",
-    "above": "above",
-    "cannot tell": "cannot tell",
-    "nobody selected": "selects nobody",
-}
+_NOBODY = "nobody selected"
+VERDICTS = {"below": "below", "above": "above", "cannot tell": "cannot tell", _NOBODY: "selects nobody"}
 
 
 def p_value(value: float | None) -> str:
@@ -175,40 +191,50 @@ def recommendation(summary: dict[str, Any]) -> list[Piece]:
 def best_model(summary: dict[str, Any]) -> list[Piece]:
     """Say which of the submitted models is best at the asked level of fairness, and what the constant would reach."""
     best, models, n_models = summary["best"], summary["models"], summary["n_models"]
-    asked, word = figure(f"{summary['settings']['min_fairness']:g}"), summary["words"]
     constant = models["accuracy"][summary["constant"]]
-    many = f"{n_models:,} models" if n_models > 1 else "model"
+    known: dict[str, Any] = {
+        "asked": figure(f"{summary['settings']['min_fairness']:g}"),
+        "measure": summary["words"]["accuracy"],
+        "decision": summary["words"]["decision"],
+        "constant": figure(accuracy(constant)),
+        "n_models": f"{n_models:,}",
+    }
     if best is None:
+        first = (
+            "None of the {n_models} models reaches fairness {asked}. The fairest is "
+            if n_models > 1
+            else "The model does not reach fairness {asked}. It is "
+        )
         fairest = max(range(n_models), key=lambda i: (models["fairness"][i], models["accuracy"][i], -i))
-        pieces = [
-            text(f"None of the {many} reaches fairness " if n_models > 1 else "The model does not reach fairness ")
-        ]
-        pieces += [asked, text(". The fairest is " if n_models > 1 else ". It is "), name(models["names"][fairest])]
-        pieces += [text(": fairness "), figure(level(models["fairness"][fairest])), text(f", {word['accuracy']} ")]
-        pieces += [figure(accuracy(models["accuracy"][fairest])), text(".")]
-        return [
-            *pieces,
-            text(f" The same {word['decision']} for everyone would have {word['accuracy']} "),
-            figure(accuracy(constant)),
-            text("."),
-        ]
-    pieces = [
-        text("Where fairness must be at least "),
-        asked,
-        text(", the best"),
-        text("" if n_models == 1 else f" of {many}"),
-    ]
-    pieces += [text(" is "), name(best["name"]), text(f": {word['accuracy']} "), figure(accuracy(best["accuracy"]))]
-    pieces += [text(" at fairness "), figure(level(best["fairness"])), text(".")]
-    if constant >= best["accuracy"]:
-        plainly = word["accuracy"] == "accuracy"
-        lower = "It is no more accurate than" if plainly else f"Its {word['accuracy']} is not above that of"
-        pieces += [
-            text(f" {lower} the same {word['decision']} for everyone ("),
-            figure(accuracy(constant)),
-            text(")."),
-        ]
-    return pieces
+        return said(
+            first + "{model}: fairness {fairness}, {measure} {accuracy}. The same {decision} for everyone would have "
+            "{measure} {constant}.",
+            **known,
+            **_figures({key: models[key][fairest] for key in ("fairness", "accuracy")}),
+            model=name(models["names"][fairest]),
+        )
+    among = " of {n_models} models" if n_models > 1 else ""
+    pieces = said(
+        "Where fairness must be at least {asked}, the best" + among + " is {model}: {measure} {accuracy} at fairness "
+        "{fairness}.",
+        **known,
+        **_figures(best),
+        model=name(best["name"]),
+    )
+    if constant < best["accuracy"]:
+        return pieces
+    plainly = known["measure"] == "accuracy"
+    lower = "It is no more accurate than" if plainly else "Its {measure} is not above that of"
+    return pieces + said(f" {lower} the same {{decision}} for everyone ({{constant}}).", **known)
+
+
+def findings(summary: dict[str, Any]) -> list[str]:
+    """Return the findings of a report as text."""
+    return [plain(pieces) for key in ("recommendation", "overview", "rule") if (pieces := summary.get(key))]
+
+
+def _figures(model: dict[str, Any]) -> dict[str, Piece]:
+    return {"fairness": figure(level(model["fairness"])), "accuracy": figure(accuracy(model["accuracy"]))}
 
 
 def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
@@ -216,20 +242,15 @@ def _stack_sentence(summary: dict[str, Any]) -> list[Piece]:
     if summary["stack_fauc"] is None:
         return []
     if stack is None:
-        return [text(" A fair stack of these models does not reach that level on rows that it has not seen.")]
-    reached = [figure(accuracy(stack["accuracy"])), text(" at fairness "), figure(level(stack["fairness"])), text(".")]
+        return said(" A fair stack of these models does not reach that level on rows that it has not seen.")
     constant = summary["models"]["accuracy"][summary["constant"]]
-    if stack["accuracy"] <= max(constant, best["accuracy"] if best is not None else constant):
-        return [text(f" A fair stack of these models does not do better: {measure} "), *reached]
-    return [text(f" A fair stack of these models would reach {measure} "), *reached]
+    is_better = stack["accuracy"] > max(constant, best["accuracy"] if best is not None else constant)
+    would = "would reach {measure}" if is_better else "does not do better: {measure}"
+    sentence = f" A fair stack of these models {would} {{accuracy}} at fairness {{fairness}}."
+    return said(sentence, measure=measure, **_figures(stack))
 
 
-def _group(attribute: str, group: str) -> list[Piece]:
-    # Two names: characters in one that turn the direction of writing must not reach the other.
-    return [name(attribute), text("="), name(group)]
-
-
-_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", "nobody selected": "select nobody"}
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", _NOBODY: "select nobody"}
 
 
 def overview(summary: dict[str, Any]) -> list[Piece]:
@@ -240,7 +261,8 @@ def overview(summary: dict[str, Any]) -> list[Piece]:
     pieces = [text(f"Four-fifths rule, {count:,} submitted model{'' if count == 1 else 's'}: ")]
     for position, attribute in enumerate(summary["attributes"]):
         verdicts = attribute["worst"]["verdict"]
-        parts = [f"{verdicts.count(key):,} {words}" for key, words in _VERDICTS.items() if key in verdicts]
+        counts = {key: verdicts.count(key) for key in _VERDICTS if key in verdicts}
+        parts = [f"{n:,} {VERDICTS[key] if n == 1 and key == _NOBODY else _VERDICTS[key]}" for key, n in counts.items()]
         pieces += [text("; " if position else ""), name(attribute["name"]), text(f" {', '.join(parts)}")]
     return [*pieces, text(".")]
 
@@ -248,37 +270,45 @@ def overview(summary: dict[str, Any]) -> list[Piece]:
 def rule_sentence(summary: dict[str, Any]) -> list[Piece]:
     """Say whom the model that the findings are about selects, and what the four-fifths rule says to it."""
     pieces: list[Piece] = []
-    who = name(summary["models"]["names"][summary["subject"]])
-    in_use, most_accurate = summary["settings"]["baseline"] is not None, summary["best"] is None
     measure = summary["words"]["accuracy"]
-    top = "The most accurate model, " if measure == "accuracy" else f"The model with the highest {measure}, "
-    which = "The model in use, " if in_use else top if most_accurate else ""
+    which = ""
+    if summary["settings"]["baseline"] is not None:
+        which = "The model in use, "
+    elif summary["best"] is None:
+        which = "The most accurate model, " if measure == "accuracy" else f"The model with the highest {measure}, "
+    who = name(summary["models"]["names"][summary["subject"]])
     for rule in summary["four_fifths"]:
-        pieces += (
-            [text(" Also, it selects ")] if pieces else [text(which), who, text(", selects " if which else " selects ")]
-        )
-        pieces += _rule(rule, summary["settings"]["confidence"])
+        first = " Also, it selects " if pieces else which + ("{who}, selects " if which else "{who} selects ")
+        pieces += said(first, who=who) + _rule(rule, summary["settings"]["confidence"])
     return pieces
 
 
 def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
-    low, high = rule["low"], rule["high"]
+    low, high, attribute = rule["low"], rule["high"], name(rule["attribute"])
     if rule["ratio"] is None:
-        return [text("nobody: the four-fifths rule says nothing about "), name(rule["attribute"]), text(".")]
+        return said("nobody: the four-fifths rule says nothing about {attribute}.", attribute=attribute)
+    lowest, highest = figure(percent(low["rate"])), figure(percent(high["rate"]))
     if low["rate"] == high["rate"]:
-        same = [text("the same share of every group of "), name(rule["attribute"]), text(", ")]
-        return [*same, figure(percent(low["rate"])), text(".")]
-    pieces = [figure(percent(low["rate"])), text(" of "), *_group(rule["attribute"], low["group"]), text(" and ")]
-    pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
-    pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
-    ends = f" ({confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])})"
-    here = "below" if rule["ratio"] < 0.8 else "above"
-    said = {
-        "above": " meets the four-fifths rule.",
-        "below": " is below four fifths.",
-        "cannot tell": f" is {here} four fifths here, but so few rows cannot tell.",
-    }
-    return [*pieces, text(ends), text(said[rule["verdict"]])]
+        return said("the same share of every group of {attribute}, {rate}.", attribute=attribute, rate=lowest)
+    here = "below" if rule["ratio"] < 0.8 else "not below"
+    verdict = {
+        "above": "meets the four-fifths rule.",
+        "below": "is below four fifths.",
+        "cannot tell": f"is {here} four fifths in these rows, which are too few to be sure.",
+    }[rule["verdict"]]
+    ends = f"{confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])}"
+    # Attribute and group are two names: characters in one that turn the direction of writing must not reach the other.
+    return said(
+        "{lowest} of {attribute}={low} and {highest} of {attribute}={high}: the ratio {ratio} ({ends}) {verdict}",
+        attribute=attribute,
+        lowest=lowest,
+        low=name(low["group"]),
+        highest=highest,
+        high=name(high["group"]),
+        ratio=figure(level(rule["ratio"])),
+        ends=ends,
+        verdict=verdict,
+    )
 
 
 # What a report is given: one curve, or one for each track.

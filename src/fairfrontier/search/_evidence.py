@@ -17,6 +17,8 @@ from fairfrontier.quantify._promise import promised_candidates
 from fairfrontier.search._verdict import UNDECIDED, Counts, Tested, count, examine, overall_verdict
 
 _PARTS = ("calibrate", "report")
+# What the verdict depends on beside the counts.
+_TESTED_WITH = ("margin", "confidence", "required", "possible", "min_fairness", "min_ratio", "report_share")
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,13 @@ def search_verdict(
     asked = {"fairness": min_fairness, "ratio": min_ratio}
     wanted = {name: value for name, value in asked.items() if value is not None}
     kept = bool(wanted) and required is not None and possible and _shown(report.of([required]), wanted, confidence)
+    base = _figures(report.base_rates()[None], report)
     return SearchVerdict(
         overall_verdict(tested.verdicts, tested.chosen, required, kept or not wanted),
         tested.chosen,
         tuple(_candidates(names, report, tested, margin, 1.0 - confidence, report_share)),
         (report.sets.names[pair[0]], report.sets.names[pair[1]]),
-        {**_figures(report.base_rates()[None], report)[0], "accuracy": report.base_accuracy()},
+        {key: float(value[0]) for key, value in base.items()} | {"accuracy": report.base_accuracy()},
         {**wanted, "confidence": confidence} if kept else None,
     )
 
@@ -113,47 +116,30 @@ def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
     return bool(found.promised[0])
 
 
-def _figures(rates: FloatArray, counts: Counts) -> list[dict[str, float]]:
-    """Return fairness and ratio from rates (k, s)."""
-    fair = counts.sets.fairness(rates)
+def _figures(rates: FloatArray, counts: Counts) -> dict[str, FloatArray]:
+    """Return fairness (k,) and ratio (k,) from rates (k, s)."""
     ratios = []
     for block in counts.sets.blocks:
         of_block = rates[:, list(block)]
         highest = of_block.max(axis=1)
         ratios.append(np.where(highest > 0.0, of_block.min(axis=1) / np.where(highest > 0.0, highest, 1.0), 0.0))
-    lowest = np.min(ratios, axis=0)
-    return [{"fairness": float(one), "ratio": float(ratio)} for one, ratio in zip(fair, lowest, strict=True)]
+    return {"fairness": counts.sets.fairness(rates), "ratio": np.min(ratios, axis=0)}
 
 
 def _candidates(
     names: Sequence[str], report: Counts, tested: Tested, margin: float, level: float, share: float
 ) -> list[Candidate]:
-    found, order, each = tested.comparison, tested.order, tested.verdicts
-    figures, accuracy = _figures(report.rates(), report), report.accuracy()
-    p, gain = found.p_values(margin), found.gain
-    accuracy_low, accuracy_high = found.accuracy_limits(level)
-    gain_low, gain_high = found.limits(level)
-    place = np.empty(len(order), dtype=np.intp)
-    place[order] = np.arange(1, len(order) + 1)
+    found, each = tested.comparison, tested.verdicts
+    columns = _figures(report.rates(), report) | {"accuracy": report.accuracy(), "gain": found.gain}
+    columns |= {"accuracy_difference": found.accuracy, "p_value": found.p_values(margin)}
+    columns["accuracy_low"], columns["accuracy_high"] = found.accuracy_limits(level)
+    columns["gain_low"], columns["gain_high"] = found.limits(level)
+    order = np.argsort(tested.order) + 1
     made = []
     for i, (name, rows) in enumerate(zip(names, found.rows_needed(margin, level), strict=True)):
-        made.append(
-            Candidate(
-                name,
-                each[i],
-                **figures[i],
-                accuracy=float(accuracy[i]),
-                accuracy_difference=float(found.accuracy[i]),
-                accuracy_low=float(accuracy_low[i]),
-                accuracy_high=float(accuracy_high[i]),
-                gain=float(gain[i]),
-                gain_low=float(gain_low[i]),
-                gain_high=float(gain_high[i]),
-                p_value=float(p[i]),
-                order=int(place[i]),
-                rows_needed=None if rows is None or each[i] != UNDECIDED else int(np.ceil(rows / share)),
-            )
-        )
+        needed = None if rows is None or each[i] != UNDECIDED else int(np.ceil(rows / share))
+        figures = {key: float(values[i]) for key, values in columns.items()}
+        made.append(Candidate(name, each[i], **figures, order=int(order[i]), rows_needed=needed))
     return made
 
 
@@ -227,13 +213,7 @@ class Evidence:
             self.names,
             self.counts("calibrate"),
             self.counts("report"),
-            margin=self.settings["margin"],
-            confidence=self.settings["confidence"],
-            required=self.settings["required"],
-            possible=self.settings["possible"],
-            min_fairness=self.settings["min_fairness"],
-            min_ratio=self.settings["min_ratio"],
-            report_share=self.settings["report_share"],
+            **{name: self.settings[name] for name in _TESTED_WITH},
         )
 
     def save(self, path: Path) -> None:

@@ -118,9 +118,7 @@ def as_kind(
     known = ~missing_in(values)
     amounts = _amounts([str(value) for value in values[known].tolist()]) if kind == NUMBER else None
     if amounts is not None:
-        numbers = np.full(len(values), np.nan)
-        numbers[known] = amounts
-        return numbers
+        return _at(known, amounts)
     read = _amount if kind == NUMBER else _iso_date
     wrong = [row for row in np.flatnonzero(known) if read(str(values[row])) is None]
     found = wrong[0] if wrong else int(np.argmax(known))
@@ -141,8 +139,7 @@ def day_numbers(values: NDArray[Any]) -> FloatArray:
 def _of_series(series: Any, *, as_text: bool, is_category: bool) -> NDArray[Any]:
     dtype = series.dtype
     if dtype.is_numeric() or dtype == nw.Boolean:
-        numbers = np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
-        return np.where(np.isfinite(numbers), numbers, np.nan)
+        return _finite(np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64))
     if dtype in (nw.Date, nw.Datetime):
         if getattr(dtype, "time_zone", None):
             series = series.dt.replace_time_zone(None)
@@ -158,8 +155,7 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
     if values.ndim != 1:
         raise InvalidInputError(f"X must have columns of one value per row; got an array of shape {values.shape}")
     if values.dtype.kind in "fiub":
-        numbers = values.astype(np.float64)
-        return np.where(np.isfinite(numbers), numbers, np.nan)
+        return _finite(values.astype(np.float64))
     if values.dtype.kind == "M":
         return values.astype("datetime64[s]")
     missing = np.array(
@@ -167,9 +163,7 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
     )
     known = [value for value, absent in zip(values.tolist(), missing.tolist(), strict=True) if not absent]
     if all(isinstance(value, (int, float, np.number, np.bool_)) for value in known):
-        numbers = np.full(len(values), np.nan)
-        numbers[~missing] = np.array(known, dtype=np.float64)
-        return np.where(np.isfinite(numbers), numbers, np.nan)
+        return _finite(_at(~missing, np.array(known, dtype=np.float64)))
     texts = [str(value) for value in known]
     # Whole numbers that are written as text may be codes; points, commas, units and words for nothing are signs of
     # amounts.
@@ -177,9 +171,7 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
     if not is_category and (words or any(not _DIGITS.fullmatch(text) or "." in text for text in texts)):
         amounts = _amounts(texts)
         if amounts is not None:
-            numbers = np.full(len(values), np.nan)
-            numbers[~missing] = amounts
-            return numbers
+            return _at(~missing, amounts)
     written = [] if is_category else _read_all(texts, _iso_date)
     if written:
         try:
@@ -191,6 +183,18 @@ def _typed(values: NDArray[Any], *, is_category: bool) -> NDArray[Any]:
     result = np.full(len(values), None, dtype=object)
     result[~missing] = texts
     return result
+
+
+def _at(rows: NDArray[np.bool_], numbers: FloatArray) -> FloatArray:
+    """Return numbers at some rows (n,), NaN at the others."""
+    column = np.full(len(rows), np.nan)
+    column[rows] = numbers
+    return column
+
+
+def _finite(numbers: FloatArray) -> FloatArray:
+    """Return numbers, NaN for infinite ones."""
+    return np.where(np.isfinite(numbers), numbers, np.nan)
 
 
 def _amounts(texts: list[str]) -> FloatArray | None:

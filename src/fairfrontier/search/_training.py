@@ -55,11 +55,6 @@ def fit_stack(rows: EvaluationRows, names: Sequence[str], settings: dict[str, An
     return model.fit(predictions, rows.y, sensitive_features=rows.sensitive)
 
 
-def cross_validated_fauc(stack: FairStacksClassifier) -> float:
-    """Return the FAUC (fairness from 0.8 on) of a path, cross-validated in the rows that it was fitted to."""
-    return float(fauc(stack.points_.frontier(), _WEIGHT))
-
-
 @dataclass(frozen=True, eq=False)
 class Features:
     """Encoded rows."""
@@ -181,7 +176,7 @@ def _look(
     """Stack the models of the finished steps."""
     names, scores = _gathered(done, store)
     stack = fit_stack(_part(problem, scores, "stack"), names, stacking)
-    return stack, Checkpoint(len(done), len(names), cross_validated_fauc(stack))
+    return stack, Checkpoint(len(done), len(names), float(fauc(stack.points_.frontier(), _WEIGHT)))
 
 
 def _part(problem: SearchProblem, scores: FloatArray, part: str) -> EvaluationRows:
