@@ -479,11 +479,7 @@ def test_a_baseline_in_words_of_its_own(file, tmp_path, capsys):
             ["rot", "grün"],
             "--baseline 'score_now' must be scores in [0, 1], or decisions in the words of the",
         ),
-        (
-            "repaid",
-            ["yes", "no", "late"],
-            "must have two values; got 3 ('late', 'no', 'yes'): make a column of two values",
-        ),
+        ("repaid", [0, 1, 2], "must have two values; got 3 ('0', '1', '2'): for a numeric target make a column of two"),
         ("score_now", [0.1, 0.2], "baseline must decide both ways, else no model can be less disparate; got 1,600 neg"),
     ],
 )

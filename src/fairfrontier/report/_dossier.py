@@ -82,9 +82,9 @@ def choice_sentence(summary: dict[str, Any]) -> str:
         sure = f"what is required is promised with confidence {requirement['confidence']:g}"
         known = (requirement["problem"] or sure).rstrip(".")
         return (
-            f"The choice is, by the {summary['rows']['calibrate']:,} calibration rows, the likeliest to be shown to have "
-            f"{asked} and to be an alternative; where none is likely to be both, the most accurate of those that will "
-            f"more likely than not be shown to have it. {known[:1].upper()}{known[1:]}."
+            f"The choice is, by the {summary['rows']['calibrate']:,} calibration rows, the likeliest to be shown to "
+            f"have {asked} and to be an alternative; where none is likely to be both, the most accurate of those that "
+            f"will more likely than not be shown to have it. {known[:1].upper()}{known[1:]}."
         )
     return (
         "No level of fairness was required: the choice is the candidate with the largest gain in fairness among those "
