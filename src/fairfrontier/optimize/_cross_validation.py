@@ -341,46 +341,47 @@ class StackRows:
         """Return rows in memory with the columns that were fitted without a fold."""
         return rows if self._own is None else self._own.without(fold, rows)
 
-    def evaluate(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
-        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
-        stacks = FoldStacks(weights.T, intercept, ())
-        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1)[0]
+    def stacked(self, weights: FloatArray, intercept: FloatArray) -> Chunks:
+        """Return the rows with the scores of stacks with weights (p, k) and constants (p,) in place of predictions."""
+        names = tuple(f"stack_{j}" for j in range(len(weights)))
+        return self._chunks.map(_OnLines(None, {0: (weights.T, intercept)}), names)
+
+    def evaluate(self, stacked: Chunks) -> TradeoffPoints:
+        """Return the points of stacks whose scores all rows have, the best constant model last."""
+        stacks = FoldStacks(None, 0.0, ())
+        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1, stacked)[0]
 
     def evaluate_folds(self, stacks: Sequence["FoldStacks"], n_trials: int) -> list[TradeoffPoints]:
         """Return the points of each trial, with stacks of its own on the rows of each fold, from one pass."""
         by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
         return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials, self._held_out)
 
-    def along(self, lines: Sequence["Line"], *, folds: bool) -> "Along":
-        """Return the function from multipliers to the points on one line, or with `folds` on a line for each fold.
+    def along(self, solutions: Sequence[RidgeSolution], *, folds: bool) -> Callable[[FloatArray], TradeoffPoints]:
+        """Return the function from multipliers (p, m) to the points of one solution, or with `folds` of one per fold.
 
         Where the rows are in memory, the models' predictions are looked at once, whatever is asked of the function.
         """
         own = self.folds if folds else None
-        step = _OnLines(own, dict(zip(self.moments.numbers if folds else (0,), lines, strict=True)))
-        names = tuple(f"line_{j}" for j in range(lines[0][0].shape[1]))
+        numbers = self.moments.numbers if folds else (0,)
+        step = _OnLines(own, {i: solution.line() for i, solution in zip(numbers, solutions, strict=True)})
+        names = tuple(f"line_{j}" for j in range(1 + len(solutions[0].b0)))
         reduced = (self._held_out if folds else self._chunks).map(step, names).kept()
 
-        def evaluate(multipliers: Sequence[FloatArray]) -> TradeoffPoints:
-            stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(step.lines, multipliers, strict=True)}
+        def evaluate(multipliers: FloatArray) -> TradeoffPoints:
+            each = [solution.multipliers(solution.displaced(multipliers)) for solution in solutions]
+            stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(numbers, each, strict=True)}
             function = _SumStacks(self.regression, self.threshold, None if own is None else Folds(), stacks)
             return self._points(function, 1, reduced)[0]
 
         return evaluate
 
-    def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
-        """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
-        options: dict[str, Any] = {"labelled": not self.regression, "threshold": self.threshold, "scores": scores}
-        keyed = keyed_sums(rows, y=rows.numbers() if self.regression else None, **options)
-        return self._points_of_sums(keyed.in_order(self.contrasts.keys))
-
-    def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:
+    def decided_otherwise(self, stacked: Chunks) -> FloatArray | None:
         """Return the rows of each row set that stacks, and the constant model, decide otherwise than the first stack.
 
         Parameters
         ----------
-        weights, intercept : ndarray of shape (p, k), (p,)
-            The stacks.
+        stacked : Chunks
+            The rows with the scores of p stacks.
 
         Returns
         -------
@@ -389,32 +390,19 @@ class StackRows:
         """
         if self.threshold is None:
             return None
-        keyed = self._chunks.sum(_SumChanges(weights.T, intercept, self.threshold, self._constant_decision()))
-        return self._counts(keyed)
-
-    def changed_decisions(self, rows: Rows, scores: FloatArray) -> FloatArray | None:
-        """Return the same for scores (n, p) of all rows in memory."""
-        if self.threshold is None:
-            return None
-        changed = _changes(scores, self.threshold, self._constant_decision())
-        return self._counts(keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed))
-
-    def _counts(self, keyed: KeyedSums) -> FloatArray:
-        """Return the sums (p, s) over row sets."""
-        return np.asarray((self.contrasts.membership @ keyed.in_order(self.contrasts.keys).outcome).T)
-
-    def _constant_decision(self) -> bool:
         weight = self.moments.keyed.in_order(self.contrasts.keys).weight
-        return bool(constant_outcome(self.measure, weight, self.contrasts.label, 0.0))
+        constant = bool(constant_outcome(self.measure, weight, self.contrasts.label, 0.0))
+        keyed = stacked.sum(_SumChanges(self.threshold, constant))
+        return np.asarray((self.contrasts.membership @ keyed.in_order(self.contrasts.keys).outcome).T)
 
     def label(self, rows: Rows) -> FloatArray:
         """Return the two classes of rows as 0 and 1."""
         classes = self.contrasts.classes
         return np.asarray(rows.y == (classes[1] if classes is not None else None), dtype=np.float64)
 
-    def _points(self, function: "_SumStacks", n_trials: int, chunks: Chunks | None = None) -> list[TradeoffPoints]:
-        """Return the points of each trial from one pass over the rows, or over `chunks` of them."""
-        sums = (chunks or self._chunks).sum(function).in_order(self.contrasts.keys)
+    def _points(self, function: "_SumStacks", n_trials: int, chunks: Chunks) -> list[TradeoffPoints]:
+        """Return the points of each trial from one pass over the rows."""
+        sums = chunks.sum(function).in_order(self.contrasts.keys)
         result = []
         for i, outcome in enumerate(np.hsplit(sums.outcome, n_trials)):
             p = outcome.shape[1]
@@ -519,17 +507,16 @@ class _OnLines:
         return replace(rows.with_scores(scores, names), fold=fold)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _SumChanges:
-    """The function from rows to the sums of decisions that differ from those of the first of some stacks."""
+    """The function from rows to the sums of decisions, the constant model last, that differ from the first stack."""
 
-    weights: FloatArray
-    constants: FloatArray
     threshold: float
     constant: bool
 
     def __call__(self, rows: Rows) -> KeyedSums:
-        changed = _changes(rows.scores @ self.weights + self.constants, self.threshold, self.constant)
+        decided = np.column_stack([rows.scores > self.threshold, np.full(len(rows), self.constant)])
+        changed = np.asarray(decided != decided[:, :1], dtype=np.float64)
         return keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed)
 
 
@@ -540,18 +527,9 @@ def _counted(rows: Rows) -> Rows:
     return replace(rows, weight=(rows.weight > 0).astype(np.float64))
 
 
-def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray:
-    """Return 1 where scores (n, p), and the constant model behind them, decide otherwise than the first."""
-    decided = scores > threshold
-    everyone = np.full((len(scores), 1), constant)
-    return np.asarray(np.hstack([decided, everyone]) != decided[:, :1], dtype=np.float64)
-
-
 Targets = Callable[[RidgeSolution], FloatArray]
 # (W, c) such that H·W + c are the start and the directions of stacks, shapes (k, 1 + m) and (1 + m,).
 Line = tuple[FloatArray, FloatArray]
-# From the multipliers (p, m) of each fold to the points there.
-Along = Callable[[Sequence[FloatArray]], TradeoffPoints]
 
 
 @dataclass(frozen=True, eq=False)
@@ -563,22 +541,14 @@ class Trial:
     alpha : float
         The ridge.
     scale : ndarray of shape (k,)
-        D; infinite for models that are left out.
+        D.
     solutions : tuple of RidgeSolution
-        Those of the other folds' rows, one per fold, of the models that are used.
+        Those of the other folds' rows, one per fold.
     """
 
     alpha: float
     scale: FloatArray
     solutions: tuple[RidgeSolution, ...]
-
-    def columns(self, fold: int) -> FloatArray:
-        """Return w₀ and U of all models for the rows of a fold, shape (k, 1 + m)."""
-        solution = self.solutions[fold]
-        result = np.zeros((len(self.scale), 1 + solution.U.shape[1]))
-        used = np.isfinite(self.scale)
-        result[used, 0], result[used, 1:] = solution.w0, solution.U
-        return result
 
 
 class CrossValidation:
@@ -591,7 +561,7 @@ class CrossValidation:
     """
 
     def __init__(self, rows: StackRows) -> None:
-        self._rows, self.full = rows, rows.statistics()
+        self.rows, self.full = rows, rows.statistics()
         self.train, self.held_out = zip(*rows.splits(), strict=True)
 
     def trials(
@@ -605,10 +575,7 @@ class CrossValidation:
 
         `group` (k,) says what each model of the attribute predicts; the directions are shrunk towards these models.
         """
-        used = np.flatnonzero(np.isfinite(scale))
-        own = None if debias is None else debias[used]
-        of_group = None if group is None else group[used]
-        factors = [RidgeFactor(train.take(used), scale[used], own, of_group) for train in self.train]
+        factors = [RidgeFactor(train, scale, debias, group) for train in self.train]
         solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
         return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
 
@@ -618,22 +585,8 @@ class CrossValidation:
         It is one pass over the rows, whatever the number of trials.
         """
         stacks = []
-        for fold in range(len(self.train)):
-            weights, constants = self._lines(trials, fold)
-            solutions = [trial.solutions[fold] for trial in trials]
+        for solutions in zip(*(trial.solutions for trial in trials), strict=True):
+            weights, constants = zip(*(solution.line() for solution in solutions), strict=True)
             multipliers = tuple(solution.multipliers(targets(solution)) for solution in solutions)
-            stacks.append(FoldStacks(weights, constants, multipliers))
-        return self._rows.evaluate_folds(stacks, len(trials))
-
-    def along(self, trial: Trial) -> Callable[[Targets], TradeoffPoints]:
-        """Return the function from targets to the out-of-fold points of one trial."""
-        evaluate = self._rows.along([self._lines([trial], fold) for fold in range(len(self.train))], folds=True)
-        return lambda targets: evaluate([solution.multipliers(targets(solution)) for solution in trial.solutions])
-
-    def _lines(self, trials: Sequence[Trial], fold: int) -> tuple[FloatArray, FloatArray]:
-        """Return (W, c) such that H·W + c are the start and the directions of each trial on a fold, side by side."""
-        train = self.train[fold]
-        weights = np.hstack([trial.columns(fold) for trial in trials])
-        constants = -train.mean_h @ weights
-        constants[:: weights.shape[1] // len(trials)] += train.mean_y
-        return weights, constants
+            stacks.append(FoldStacks(np.hstack(weights), np.concatenate(constants), multipliers))
+        return self.rows.evaluate_folds(stacks, len(trials))

@@ -543,6 +543,10 @@ class RidgeSolution:
         _, inverse = self._root
         return np.asarray((target - self.b0) @ inverse.T @ inverse)
 
+    def displaced(self, multipliers: FloatArray) -> FloatArray:
+        """Return the targets (p, m) at multipliers (p, m) per unit of row weight."""
+        return np.asarray(self.b0 + self.weight * multipliers @ self.S)
+
     def target_for_tau(self, tau: float) -> FloatArray:
         """Return the score bias (q,) of the constrained form: that in [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
 

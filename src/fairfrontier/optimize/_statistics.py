@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._rows import Rows
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._validation import FloatArray
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, RowSets, build_contrasts
@@ -268,16 +268,6 @@ class StackStatistics:
     def variance(self, weights: FloatArray) -> FloatArray:
         """Return the variance of the scores of stacks with weights (p, k), shape (p,)."""
         return np.asarray(np.einsum("pk,pk->p", weights @ self.gram, weights) / self.weight)
-
-    def take(self, models: IntArray) -> "StackStatistics":
-        """Return the statistics of some of the base models."""
-        return replace(
-            self,
-            mean_h=self.mean_h[models],
-            gram=self.gram[np.ix_(models, models)],
-            cross=self.cross[models],
-            set_h=self.set_h[:, models],
-        )
 
 
 def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
