@@ -11,7 +11,7 @@ grown once too: its held-out prediction of a row is the mean of the trees that h
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -279,35 +279,27 @@ class FitOptions:
         cached = function if self.memory is None else check_memory(self.memory).cache(function)
         return list(Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(delayed(cached)(*job) for job in jobs))
 
+    def in_folds(
+        self, function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], folds: IntArray
+    ) -> list[tuple[Any, FloatArray]]:
+        """Return the model that each job keeps, and its predictions (n, q) of each row by models without its fold.
 
-def fitted_columns(
-    stack: Any,
-    models: Sequence[tuple[str, Any]],
-    X: Any,
-    rows: Rows,
-    codes: IntArray,
-    contrasts: Contrasts,
-    probable: ProbableGroups | None,
-) -> tuple[BaseFit, IntArray | None]:
-    """Return the columns of models that are fitted already, and the folds where models of the attribute join them.
-
-    Parameters
-    ----------
-    models : list of (str, fitted estimator)
-        The models.
-    stack, X, rows, codes, contrasts, probable
-        As in `fit_columns`.
-    """
-    names = tuple(column_names(models, stack._expanded))
-    found, folds = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))], None
-    # Only on demand: who brings fitted models knows how many columns the stack has.
-    if stack.group_models is True and wants_group_models(stack, names):
-        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state)
-        options = _fit_options(stack, rows)
-        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
-    if stack.passthrough:
-        found.append(fit_features(X, rows.weight))
-    return BaseFit.joined(found), folds
+        `function` takes a job, (train rows, test rows) and whether its model is kept, and returns that and predictions.
+        """
+        splits, everything = list(train_test(folds)), (np.arange(len(folds)), np.empty(0, dtype=np.intp))
+        tasks = [(*job, split, not self.refit) for job in jobs for split in splits]
+        if self.refit:
+            tasks += [(*job, everything, True) for job in jobs]
+        done = self.run(function, tasks)
+        result = []
+        for j in range(len(jobs)):
+            of_folds = done[j * len(splits) : (j + 1) * len(splits)]
+            matrix = np.empty((len(folds), of_folds[0][1].shape[1]))
+            for (_, test), (_, block) in zip(splits, of_folds, strict=True):
+                matrix[test] = block
+            last = len(splits) * len(jobs) + j
+            result.append((done[last][0] if self.refit else FoldModels([model for model, _ in of_folds]), matrix))
+        return result
 
 
 def fit_columns(
@@ -315,11 +307,10 @@ def fit_columns(
     models: Sequence[tuple[str, Any]],
     X: Any,
     rows: Rows,
-    codes: IntArray,
     contrasts: Contrasts,
     probable: ProbableGroups | None,
     known: tuple[BaseFit, IntArray] | None,
-) -> tuple[BaseFit, IntArray]:
+) -> tuple[BaseFit, IntArray | None]:
     """Fit the models, and what joins them in the stack, and return all columns and the fold of each row.
 
     Parameters
@@ -327,36 +318,20 @@ def fit_columns(
     stack : BaseFairStacks
         The estimator, whose parameters say how.
     models : list of (str, estimator)
-        Unfitted.
+        Unfitted; fitted where the stack's `cv` says so, and then there are folds only for models of the attribute.
     X, rows
         The features, and the rows without scores.
-    codes, contrasts
-        The cell of each row, and the measure on the cells.
+    contrasts
+        The measure on the cells of the rows.
     probable : ProbableGroups or None
         The groups, where they are only probable.
     known : (BaseFit, ndarray of shape (n,)) or None
         What an earlier fit to the same rows found, which is not fitted again, and its folds.
     """
-    folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
-    check_classes(folds, codes, contrasts)
-    options = _fit_options(stack, rows)
-    target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
-    if known is not None:
-        new = [pair for pair in models if pair[0] not in dict(known[0].estimators)]
-        added = [fit_base_models(new, X, target, folds, options)] if new else []
-        return BaseFit.joined([known[0], *added]), folds
-    found = [fit_base_models(models, X, target, folds, options)]
-    if wants_group_models(stack, found[0].names):
-        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
-    if stack.passthrough:
-        found.append(fit_features(X, rows.weight))
-    return BaseFit.joined(found), folds
-
-
-def _fit_options(stack: Any, rows: Rows) -> FitOptions:
-    """Return how a stack fits models to rows."""
-    return FitOptions(
-        sample_weight=_base_weights(rows),
+    codes, fitted = rows.cells(labelled=not stack._regression).codes, isinstance(stack.cv, str)
+    options = FitOptions(
+        # A penalty inside a base model is meant for rows that count 1: weights that sum to 1 would leave a constant.
+        sample_weight=None if rows.weight is None else rows.weight / RowWeights.of_rows(rows).of_one_row,
         refit=bool(stack.refit),
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
@@ -364,23 +339,31 @@ def _fit_options(stack: Any, rows: Rows) -> FitOptions:
         own_folds=isinstance(stack.cv, int | np.integer),
         **stack._base_options(),
     )
-
-
-def _attribute_columns(
-    stack: Any,
-    X: Any,
-    rows: Rows,
-    codes: IntArray,
-    contrasts: Contrasts,
-    probable: ProbableGroups | None,
-    folds: IntArray,
-    options: FitOptions,
-) -> BaseFit:
-    """Fit models of the attribute, whose groups are known or only probable."""
-    if probable is not None and probable.is_partition:
-        spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
-        return fit_probable_columns(X, spread, folds, options, stack.fairness)
-    return fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness)
+    folds = None if known is None else known[1]
+    if fitted:
+        names = tuple(column_names(models, stack._expanded))
+        found = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))]
+        # Only on demand: who brings fitted models knows how many columns the stack has.
+        join = stack.group_models is True and wants_group_models(stack, names)
+    else:
+        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
+        check_classes(folds, codes, contrasts)
+        target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
+        new = [pair for pair in models if known is None or pair[0] not in dict(known[0].estimators)]
+        found = [fit_base_models(new, X, target, folds, options)] if new else []
+        if known is not None:
+            return BaseFit.joined([known[0], *found]), folds
+        join = wants_group_models(stack, found[0].names)
+    if join:
+        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
+        if probable is not None and probable.is_partition:
+            spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
+            found.append(fit_probable_columns(X, spread, folds, options, stack.fairness))
+        else:
+            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness))
+    if stack.passthrough:
+        found.append(fit_features(X, rows.weight))
+    return BaseFit.joined(found), folds
 
 
 def fit_base_models(
@@ -405,27 +388,14 @@ def fit_base_models(
     judge such a stack. A forest of many trees that is one model needs no folds.
     """
     _warn_without_weights(models, options.sample_weight)
-    splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
-    grown = _grown(models, X, y, [train for train, _ in (everything, *(splits if options.tuned else ()))], options)
-    rest = [(name, model) for name, model in models if name not in grown]
-    jobs = [(name, model, split, not options.refit) for name, model in rest for split in splits]
-    if options.refit:
-        jobs += [(name, model, everything, True) for name, model in rest]
-    done = options.run(
-        _fit_fold,
-        [
-            (model, X, y, options.sample_weight, split, options.classes, name, name in options.expanded, keep)
-            for name, model, split, keep in jobs
-        ],
-    )
-    n_folds = len(splits)
-    found = dict(grown)
-    for j, (name, _) in enumerate(rest):
-        of_folds = done[j * n_folds : (j + 1) * n_folds]
-        matrix = np.empty((len(y), of_folds[0][1].shape[1]))
-        for (_, test), (_, block) in zip(splits, of_folds, strict=True):
-            matrix[test] = block
-        kept = done[n_folds * len(rest) + j][0] if options.refit else FoldModels([model for model, _ in of_folds])
+    without_fold = [train for train, _ in train_test(folds)] if options.tuned else []
+    found = _grown(models, X, y, [np.arange(len(y)), *without_fold], options)
+    jobs = [
+        (model, X, y, options.sample_weight, options.classes, name, name in options.expanded)
+        for name, model in models
+        if name not in found
+    ]
+    for (*_, name, _), (kept, matrix) in zip(jobs, options.in_folds(_fit_fold, jobs, folds), strict=True):
         found[name] = _base_fit(name, kept, matrix, options.expanded)
     return BaseFit.joined([found[name] for name, _ in models])
 
@@ -533,10 +503,10 @@ def _fit_fold(
     X: Any,
     y: NDArray[Any],
     sample_weight: Any,
-    split: tuple[IntArray, IntArray],
     classes: NDArray[Any] | None,
     name: str,
     expand: bool,
+    split: tuple[IntArray, IntArray],
     keep: bool,
 ) -> tuple[Any, FloatArray]:
     """Return a model fitted to some rows, if it is to be kept, and its predictions for the others."""
@@ -559,14 +529,6 @@ def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: Floa
             UserWarning,
             stacklevel=6,
         )
-
-
-def _base_weights(rows: Rows) -> FloatArray | None:
-    """Return the weights of rows in units of the weight of one row, for base models.
-
-    A penalty inside a base model is meant for rows that count 1: weights that sum to 1 would leave a constant of it.
-    """
-    return None if rows.weight is None else rows.weight / RowWeights.of_rows(rows).of_one_row
 
 
 def _weight_parameter(model: Any) -> str | None:
@@ -624,28 +586,15 @@ def fit_group_columns(
     attributes = [replace(attribute, codes=attribute.codes[codes]).by_size() for attribute in contrasts.attributes]
     targets = group_targets(attributes, contrasts.label[codes], fairness)
     pairs = [(name, learner, target) for target in targets for name, learner in default_learners(seed)]
-    splits = list(train_test(folds))
-    jobs = [(learner, target, split) for _, learner, target in pairs for split in splits]
-    weight = options.sample_weight
-    held_out = iter(
-        options.run(_fit_group_fold, [(learner, X, target, split, weight) for learner, target, split in jobs])
+    done = options.in_folds(
+        _fit_group_fold, [(learner, X, target, options.sample_weight) for _, learner, target in pairs], folds
     )
-    whole: Iterator[Any] = iter(())
-    if options.refit:
-        whole = iter(options.run(fit_classifier, [(learner, X, target.codes, weight) for _, learner, target in pairs]))
-    columns: list[FloatArray] = []
-    estimators: list[tuple[str, Any]] = []
-    for name, _, target in pairs:
-        block = np.empty((len(folds), len(target.columns)))
-        models = []
-        for _, test in splits:
-            model, block[test] = next(held_out)
-            models.append(model)
-        columns.append(block)
-        kept = next(whole) if options.refit else FoldModels(models)
-        members = [GroupProbability.from_fitted(kept, j + 1) for j in range(len(target.columns))]
-        estimators += [(f"{GROUP}/{of}/{name}", member) for of, member in zip(target.columns, members, strict=True)]
-    return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack(columns))
+    estimators = [
+        (f"{GROUP}/{column}/{name}", GroupProbability.from_fitted(kept, j))
+        for (name, _, target), (kept, _) in zip(pairs, done, strict=True)
+        for j, column in enumerate(target.columns, start=1)
+    ]
+    return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack([matrix for _, matrix in done]))
 
 
 def fit_probable_columns(X: Any, spread: Rows, folds: IntArray, options: FitOptions, fairness: str) -> BaseFit:
@@ -678,13 +627,12 @@ def fit_probable_columns(X: Any, spread: Rows, folds: IntArray, options: FitOpti
 
 
 def _fit_group_fold(
-    learner: Any,
-    X: Any,
-    target: GroupTarget,
-    split: tuple[IntArray, IntArray],
-    sample_weight: FloatArray | None,
+    learner: Any, X: Any, target: GroupTarget, sample_weight: Any, split: tuple[IntArray, IntArray], keep: bool
 ) -> tuple[Any, FloatArray]:
+    """Return a model of the attribute fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
     weight = None if sample_weight is None else sample_weight[train]
     model = fit_classifier(learner, rows_of(X, train), target.codes[train], weight)
-    return model, class_probabilities(model, rows_of(X, test), len(target.columns))
+    columns = len(target.columns)
+    block = class_probabilities(model, rows_of(X, test), columns) if len(test) else np.empty((0, columns))
+    return model if keep else None, block
