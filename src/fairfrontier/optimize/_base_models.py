@@ -260,6 +260,39 @@ class BaseFit:
 
 
 @dataclass(frozen=True, eq=False)
+class BaseModel:
+    """An unfitted base model, and all that it is fitted to: what travels to a worker process."""
+
+    name: str
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    sample_weight: FloatArray | None
+    classes: NDArray[Any] | None
+    expand: bool
+
+    def fitted(self, train: IntArray) -> Any:
+        """Return the model fitted to some of the rows."""
+        parameter = None if self.sample_weight is None else _weight_parameter(self.model)
+        weights = {parameter: self.sample_weight[train]} if parameter and self.sample_weight is not None else {}
+        X = self.X if len(train) == len(self.y) else rows_of(self.X, train)
+        # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
+        with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
+            try:
+                return clone(self.model).fit(X, self.y[train], **weights)
+            except Exception as error:
+                # The error is the model's own; of ten models it must say whose.
+                error.add_note(
+                    f"The base model {self.name!r} of the stack was fitted with X, y and sample_weight alone."
+                )
+                raise
+
+    def columns(self, fitted: Any, rows: IntArray, *, expand: bool) -> FloatArray:
+        """Return the columns (r, q) that the fitted model, or if `expand` its members, are for some of the rows."""
+        return columns_of(fitted, rows_of(self.X, rows), self.classes, self.name, expand)
+
+
+@dataclass(frozen=True, eq=False)
 class FitOptions:
     """How base models are fitted; the attributes are those of the stack."""
 
@@ -273,6 +306,10 @@ class FitOptions:
     n_jobs: int | None = None
     # Whether the folds are the stack's own: rows out of bag may stand in for held-out ones only where any rows may.
     own_folds: bool = False
+
+    def model(self, name: str, model: Any, X: Any, y: NDArray[Any]) -> BaseModel:
+        """Return a base model that is fitted so."""
+        return BaseModel(name, model, X, y, self.sample_weight, self.classes, name in self.expanded)
 
     def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return the results of a function, from the cache where it has them."""
@@ -390,13 +427,10 @@ def fit_base_models(
     _warn_without_weights(models, options.sample_weight)
     without_fold = [train for train, _ in train_test(folds)] if options.tuned else []
     found = _grown(models, X, y, [np.arange(len(y)), *without_fold], options)
-    jobs = [
-        (model, X, y, options.sample_weight, options.classes, name, name in options.expanded)
-        for name, model in models
-        if name not in found
-    ]
-    for (*_, name, _), (kept, matrix) in zip(jobs, options.in_folds(_fit_fold, jobs, folds), strict=True):
-        found[name] = _base_fit(name, kept, matrix, options.expanded)
+    rest = [options.model(name, model, X, y) for name, model in models if name not in found]
+    done = options.in_folds(_fit_fold, [(one,) for one in rest], folds)
+    for one, (kept, matrix) in zip(rest, done, strict=True):
+        found[one.name] = _base_fit(one.name, kept, matrix, options.expanded)
     return BaseFit.joined([found[name] for name, _ in models])
 
 
@@ -421,49 +455,47 @@ def _grown(
 
     Those grown on the other parts, which lack a fold each, only predict.
     """
-    once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
-    jobs = [
-        (model, X, y, options.sample_weight, train, options.classes, name) for name, model in once for train in parts
-    ]
-    done = options.run(_grow, jobs)
-    found = _grown_whole(models, X, y, options)
-    for j, (name, _) in enumerate(once):
-        (model, matrix), *others = done[j * len(parts) : (j + 1) * len(parts)]
+    given = [options.model(name, model, X, y) for name, model in models]
+    found = _grown_whole(given, options)
+    once = [one for one in given if one.expand and _may_leave_rows_out(one.model)]
+    done = iter(options.run(_grow, [(one, train) for one in once for train in parts]))
+    for one in once:
+        (model, matrix), *others = [next(done) for _ in parts]
         blocks = [block for _, block in others]
         # Where too few trees have not seen a row, folds must do.
         if all(block is not None for block in (matrix, *blocks)):
-            found[name] = _base_fit(name, model, matrix, options.expanded, blocks)
+            found[one.name] = _base_fit(one.name, model, matrix, options.expanded, blocks)
     return found
 
 
-def _grown_whole(models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], options: FitOptions) -> dict[str, BaseFit]:
+def _grown_whole(models: Sequence[BaseModel], options: FitOptions) -> dict[str, BaseFit]:
     """Return the forests that are one model of the stack, where trees that have not seen a row can stand in for folds.
 
     They are grown once, on all rows, and need no fold.
     """
     if not (options.own_folds and options.refit):
         return {}
-    alone = [(name, model) for name, model in models if not (name in options.expanded or name.startswith(f"{GROUP}/"))]
-    forests = [(name, model) for name, model in alone if is_plain_forest(model) and _may_leave_rows_out(model)]
     jobs = [
-        (model, X, y, options.sample_weight, options.classes, name)
-        for name, model in forests
-        if model.get_params()["n_estimators"] >= _MANY_TREES
+        (one,)
+        for one in models
+        if not one.expand
+        and not one.name.startswith(f"{GROUP}/")
+        and is_plain_forest(one.model)
+        and _may_leave_rows_out(one.model)
+        and one.model.get_params()["n_estimators"] >= _MANY_TREES
     ]
     done = zip(jobs, options.run(_grow_whole, jobs), strict=True)
-    return {job[-1]: _base_fit(job[-1], model, column, ()) for job, (model, column) in done if column is not None}
+    return {one.name: _base_fit(one.name, model, column, ()) for (one,), (model, column) in done if column is not None}
 
 
-def _grow_whole(
-    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
-) -> tuple[Any, FloatArray | None]:
+def _grow_whole(one: BaseModel) -> tuple[Any, FloatArray | None]:
     """Return a forest, and its prediction (n, 1) for each row by the trees that have not seen it."""
-    fitted = _fit_one(model, name, X, y, sample_weight)
-    seen = rows_in_bag(fitted, len(y))
-    column = np.empty((len(y), 1))
-    for first in range(0, len(y), _ROWS_AT_ONCE):
-        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(y)))
-        block = out_of_bag(columns_of(fitted, rows_of(X, rows), classes, name, True), seen[rows], _MANY_TREES // 5)
+    every = np.arange(len(one.y))
+    fitted = one.fitted(every)
+    seen, column = rows_in_bag(fitted, len(every)), np.empty((len(every), 1))
+    for first in range(0, len(every), _ROWS_AT_ONCE):
+        rows = every[first : first + _ROWS_AT_ONCE]
+        block = out_of_bag(one.columns(fitted, rows, expand=True), seen[rows], _MANY_TREES // 5)
         if block is None:
             return fitted, None
         column[rows, 0] = block.mean(axis=1)
@@ -477,43 +509,23 @@ def _may_leave_rows_out(model: Any) -> bool:
     return hasattr(model, "rows_seen")
 
 
-def _grow(
-    model: Any,
-    X: Any,
-    y: NDArray[Any],
-    sample_weight: Any,
-    train: IntArray,
-    classes: NDArray[Any] | None,
-    name: str,
-) -> tuple[Any, FloatArray | None]:
+def _grow(one: BaseModel, train: IntArray) -> tuple[Any, FloatArray | None]:
     """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
-    of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    matrix = columns_of(fitted, X, classes, name, True)
+    fitted = one.fitted(train)
+    matrix = columns_of(fitted, one.X, one.classes, one.name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
-    if len(train) == len(y):
+    if len(train) == len(one.y):
         return fitted, out_of_bag(matrix, seen)
     # Without a fold some more rows may be seen by nearly all trees.
     return None, out_of_bag(matrix, seen, 1)
 
 
-def _fit_fold(
-    model: Any,
-    X: Any,
-    y: NDArray[Any],
-    sample_weight: Any,
-    classes: NDArray[Any] | None,
-    name: str,
-    expand: bool,
-    split: tuple[IntArray, IntArray],
-    keep: bool,
-) -> tuple[Any, FloatArray]:
+def _fit_fold(one: BaseModel, split: tuple[IntArray, IntArray], keep: bool) -> tuple[Any, FloatArray]:
     """Return a model fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
-    of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    block = columns_of(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
+    fitted = one.fitted(train)
+    block = one.columns(fitted, test, expand=one.expand) if len(test) else np.empty((0, 0))
     return fitted if keep else None, block
 
 
@@ -540,19 +552,6 @@ def _weight_parameter(model: Any) -> str | None:
     name, last = model.steps[-1]
     inner = _weight_parameter(last)
     return None if inner is None else f"{name}__{inner}"
-
-
-def _fit_one(model: Any, name: str, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
-    parameter = None if sample_weight is None else _weight_parameter(model)
-    weights = {} if parameter is None else {parameter: sample_weight}
-    # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
-    with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
-        try:
-            return clone(model).fit(X, y, **weights)
-        except Exception as error:
-            # The error is the model's own; of ten models it must say whose.
-            error.add_note(f"The base model {name!r} of the stack was fitted with X, y and sample_weight alone.")
-            raise
 
 
 def fit_group_columns(

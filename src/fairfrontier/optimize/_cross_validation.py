@@ -81,12 +81,8 @@ def chunk_folds(cv: Any, random_state: Any) -> Folds:
         if given.min() < 0:
             raise InvalidInputError("cv must give each row a fold; got a PredefinedSplit with rows in none (-1)")
         return Folds(given=given.astype(np.intp))
-    n_folds = N_FOLDS if isinstance(cv, str) else cv
-    if isinstance(n_folds, bool) or not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
-        raise InvalidInputError(
-            f"cv must be at least 2 folds or a PredefinedSplit where rows come in chunks; got {cv!r}"
-        )
-    return Folds(int(n_folds), seed=int(check_random_state(random_state).randint(2**31)))
+    n_folds = _number_of_folds(cv, "at least 2 folds or a PredefinedSplit where rows come in chunks")
+    return Folds(n_folds, seed=int(check_random_state(random_state).randint(2**31)))
 
 
 def hashed_folds(row: IntArray, n_folds: int, seed: int = 0) -> IntArray:
@@ -136,13 +132,15 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     """
     from sklearn.utils import check_random_state
 
-    n_rows, cv = len(codes), N_FOLDS if isinstance(cv, str) else cv
-    if hasattr(cv, "split"):
+    n_rows = len(codes)
+    if hasattr(cv, "split") and not isinstance(cv, str):
         folds = _from_splits(cv.split(np.zeros((n_rows, 1)), codes), n_rows, type(cv).__name__)
     elif isinstance(cv, (list, tuple)):
         folds = _from_splits(cv, n_rows, "the list")
     else:
-        n_folds = _number_of_folds(cv, n_rows)
+        n_folds = _number_of_folds(cv, "at least 2 folds, a splitter, 'prefit' or 'precomputed'")
+        if n_rows < n_folds:
+            raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={cv} for {n_rows} rows")
         noise = check_random_state(random_state).random_sample(n_rows)
         groups = [replace(one, codes=one.codes[codes]).by_size().codes for one in contrasts.attributes]
         keys = (noise, contrasts.label[codes], *groups)
@@ -175,12 +173,12 @@ def _fill_gaps(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: 
                     break
 
 
-def _number_of_folds(cv: Any, n_rows: int) -> int:
-    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
-        raise InvalidInputError(f"cv must be at least 2 folds, a splitter, 'prefit' or 'precomputed'; got {cv!r}")
-    if n_rows < cv:
-        raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={cv} for {n_rows} rows")
-    return int(cv)
+def _number_of_folds(cv: Any, expected: str) -> int:
+    """Return a number of folds; where models are fitted already `cv` says so, and has none of its own."""
+    n_folds = N_FOLDS if isinstance(cv, str) else cv
+    if isinstance(n_folds, bool) or not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
+        raise InvalidInputError(f"cv must be {expected}; got {cv!r}")
+    return int(n_folds)
 
 
 def _from_splits(splits: Iterable[tuple[IntArray, IntArray]], n_rows: int, given: str) -> IntArray:
@@ -445,13 +443,13 @@ class FoldStacks:
         }
         columns = rows.scores if self.weights is None else rows.scores @ self.weights + self.constants
         if not self.multipliers:
-            return keyed_sums(rows, scores=columns, **options)
+            return keyed_sums(rows.with_scores(columns, ()), **options)
         lines = zip(np.hsplit(columns, len(self.multipliers)), self.multipliers, strict=True)
         scores = (scores_on(line, multipliers) for line, multipliers in lines)
         if len(rows) * sum(map(len, self.multipliers)) <= _SCORES_AT_ONCE:
-            return keyed_sums(rows, scores=np.hstack(list(scores)), **options)
+            return keyed_sums(rows.with_scores(np.hstack(list(scores)), ()), **options)
         # One trial at a time: all scores at once would be many times the predictions.
-        return _side_by_side([keyed_sums(rows, scores=one, **options) for one in scores])
+        return _side_by_side([keyed_sums(rows.with_scores(one, ()), **options) for one in scores])
 
 
 def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
@@ -497,12 +495,16 @@ class _OnLines:
     lines: Mapping[int, "Line"]
 
     def __call__(self, rows: Rows) -> Rows:
-        fold = np.zeros(len(rows), dtype=np.intp) if self.folds is None else self.folds.of_rows(rows)
-        scores = np.empty((len(rows), next(iter(self.lines.values()))[0].shape[1]))
-        for number in np.unique(fold):
-            weights, constants = self.lines[number]
-            mine = slice(None) if self.folds is None else np.flatnonzero(fold == number)
-            scores[mine] = rows.scores[mine] @ weights + constants
+        if self.folds is None:
+            weights, constants = self.lines[0]
+            scores, fold = rows.scores @ weights + constants, rows.fold
+        else:
+            fold = self.folds.of_rows(rows)
+            scores = np.empty((len(rows), next(iter(self.lines.values()))[0].shape[1]))
+            for number in np.unique(fold):
+                weights, constants = self.lines[number]
+                mine = np.flatnonzero(fold == number)
+                scores[mine] = rows.scores[mine] @ weights + constants
         names = tuple(f"line_{j}" for j in range(scores.shape[1]))
         return replace(rows.with_scores(scores, names), fold=fold)
 
@@ -517,7 +519,7 @@ class _SumChanges:
     def __call__(self, rows: Rows) -> KeyedSums:
         decided = np.column_stack([rows.scores > self.threshold, np.full(len(rows), self.constant)])
         changed = np.asarray(decided != decided[:, :1], dtype=np.float64)
-        return keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed)
+        return keyed_sums(_counted(rows).with_scores(changed, ()), labelled=True, threshold=None)
 
 
 def _counted(rows: Rows) -> Rows:
@@ -532,23 +534,8 @@ Targets = Callable[[RidgeSolution], FloatArray]
 Line = tuple[FloatArray, FloatArray]
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A ridge and scales to try, and what they give without each fold.
-
-    Attributes
-    ----------
-    alpha : float
-        The ridge.
-    scale : ndarray of shape (k,)
-        D.
-    solutions : tuple of RidgeSolution
-        Those of the other folds' rows, one per fold.
-    """
-
-    alpha: float
-    scale: FloatArray
-    solutions: tuple[RidgeSolution, ...]
+# A ridge and scales to try: the solutions of the other folds' rows, one per fold.
+Trial = tuple[RidgeSolution, ...]
 
 
 class CrossValidation:
@@ -576,8 +563,7 @@ class CrossValidation:
         `group` (k,) says what each model of the attribute predicts; the directions are shrunk towards these models.
         """
         factors = [RidgeFactor(train, scale, debias, group) for train in self.train]
-        solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
-        return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
+        return list(zip(*(factor.at_each(alphas) for factor in factors), strict=True))
 
     def values(self, trials: Sequence[Trial], targets: Targets) -> list[TradeoffPoints]:
         """Return the out-of-fold points of each trial at the targets that each of its solutions gives.
@@ -585,7 +571,7 @@ class CrossValidation:
         It is one pass over the rows, whatever the number of trials.
         """
         stacks = []
-        for solutions in zip(*(trial.solutions for trial in trials), strict=True):
+        for solutions in zip(*trials, strict=True):
             weights, constants = zip(*(solution.line() for solution in solutions), strict=True)
             multipliers = tuple(solution.multipliers(targets(solution)) for solution in solutions)
             stacks.append(FoldStacks(np.hstack(weights), np.concatenate(constants), multipliers))

@@ -478,10 +478,10 @@ class BaseFairStacks(BaseEstimator):
         constant model, that is the answer, and `selection_` says so.
         """
         check_is_fitted(self, "path_")
-        options: dict[str, Any] = {"fairness": self.fairness, "regression": self._regression, "randomize": randomize}
-        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
+        asked = {"min_fairness": min_fairness, "min_ratio": min_ratio, "max_accuracy_loss": max_accuracy_loss}
+        limits = checked_limits(self, randomize=randomize, min_rate=min_rate, **asked)
         sure = checked_confidence(self, confidence, calibration)
-        options = {"confidence": sure, "randomize": randomize, "secret": secret}
+        options: dict[str, Any] = {"confidence": sure, "randomize": randomize, "secret": secret}
         point = select(self._stack_path(), limits, self.group_sizes_, **options)
         found = cast(Selection, point.selection)
         if found.given_up > _MUCH and self._lacks_attribute_models():

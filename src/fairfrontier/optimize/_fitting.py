@@ -28,6 +28,7 @@ from fairfrontier.optimize._ridge_path import (
     FairPath,
     RidgeFactor,
     RidgeSolution,
+    checked_target,
     paper_penalties,
     signed_targets,
 )
@@ -144,24 +145,10 @@ def fit_path(stack: Any, data: StackRows, rows: Rows | None) -> FittedPath:
     rows : Rows or None
         The same rows, if they are in memory.
     """
-    loss, parameter = named_loss(stack.loss, regression=stack._regression)
-    points: dict[str, Any] = {"n_points": int(stack.n_points), "weight": stack.weight}
-    if rows is None or loss == "squared":
-        options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path")}
-        return fit_stacks(data, stack.names_, **options, **points)
-    n_free, by_default = len(data.names) - len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
-    units = RidgeUnits.of(data.statistics(), len(stack.names_)) if by_default else RidgeUnits()
-    return fit_iterative(
-        data,
-        rows,
-        loss=loss,
-        parameter=parameter,
-        alphas=ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge),
-        scale=ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free),
-        kind=stack.path,
-        tau=stack.tau,
-        **points,
-    )
+    if rows is not None and stack._loss_name != "squared":
+        return _fit_iterative(stack, data, rows)
+    options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path", "weight")}
+    return fit_stacks(data, stack.names_, n_points=int(stack.n_points), **options)
 
 
 def fit_stacks(
@@ -303,32 +290,16 @@ def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
     return np.full(len(targets), np.nan) if off else shares
 
 
-def fit_iterative(
-    data: StackRows,
-    rows: Rows,
-    *,
-    loss: str,
-    alphas: FloatArray,
-    scale: FloatArray,
-    kind: str,
-    n_points: int,
-    weight: Weight | Callable[[float], float] | None,
-    tau: float | None = None,
-    parameter: float | None = None,
-) -> FittedPath:
-    """Fit a path with a solver, and the stack at `tau`; without folds at ``alphas[0]``.
-
-    Parameters
-    ----------
-    data : StackRows
-        The rows, with folds if the ridge is to be tuned.
-    rows : Rows
-        The same rows in memory.
-    loss, parameter
-        As `named_loss` gives them.
-    """
+def _fit_iterative(stack: Any, data: StackRows, rows: Rows) -> FittedPath:
+    """Fit a path with a solver, and the stack at `tau`; without folds at one ridge."""
+    loss, parameter = named_loss(stack.loss, regression=stack._regression)
+    n_models, by_default = len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
+    units = RidgeUnits.of(data.statistics(), n_models) if by_default else RidgeUnits()
+    alphas = ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge)
+    n_free = len(data.names) - n_models
+    scale = ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free)
     residual = None if parameter is None else ResidualLoss.of_rows(loss, parameter, rows.numbers(), rows.weight)
-    positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
+    positions = np.linspace(1.0, -1.0 if stack.path == "signed" else 0.0, int(stack.n_points))
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
 
@@ -346,7 +317,7 @@ def fit_iterative(
         evaluated = [
             evaluated_by_loss(_out_of_fold(data, rows, partial(solver_at, a), positions, loss)) for a in alphas
         ]
-        values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
+        values = [fauc(of_alpha.frontier(), stack.weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
     solver = solver_at(alpha)
@@ -354,13 +325,13 @@ def fit_iterative(
     scores = LOSSES[loss].link(rows.scores @ path.weights.T + path.intercept)
     own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
-    targets = path.target.reshape(n_points, -1)
+    targets = path.target.reshape(len(positions), -1)
     sweep = Sweep(targets, points, own if tuned else None, data.decided_otherwise(_scored(rows, scores)))
     if data.threshold is None:
         sweep = replace(sweep, variance=np.append(np.var(scores, axis=0), 0.0))
-    at_tau = None if tau is None else solver.within(tau)
-    found = FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, tau, at_tau, residual)
-    return replace(found, within=solver.within)
+    tau, within = stack.tau, solver.within
+    at_tau = None if tau is None else within(tau)
+    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, tau, at_tau, residual, within)
 
 
 def explained_by(
@@ -384,14 +355,11 @@ def _out_of_fold(
     data: StackRows, rows: Rows, solver: Callable[[Rows], Solver], positions: FloatArray, loss: str
 ) -> FloatArray:
     """Return the scores (n, p) of stacks that have not seen the row."""
-    scores = []
+    result = np.empty((len(rows), len(positions)))
     for fold, (train, test) in enumerate(train_test(np.asarray(rows.fold))):
         seen = data.without(fold, rows)
         path = _at_positions(solver(seen.take(train)), positions)
-        scores.append((test, LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)))
-    result = np.empty((len(rows), scores[0][1].shape[1]))
-    for test, of_fold in scores:
-        result[test] = of_fold
+        result[test] = LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)
     return result
 
 
@@ -464,10 +432,7 @@ class StackPath:
             raise InvalidInputError(f"give exactly one of tau and target; got tau={tau!r}, target={target!r}")
         if tau is not None:
             return self.at_tau(validate.number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE))
-        wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
-        m = self.fitted.path.target[0].size
-        if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
-            raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
+        wanted = checked_target(target, self.fitted.path.target[0].size)
         solution = self.fitted.solution
         return self.at_target(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
 

@@ -668,11 +668,17 @@ def solve_stack(
     elif penalty is not None:
         t = solution.target_for_lambda(np.array([number(penalty, parameter="penalty", low=0.0, high=LARGEST)]))
     else:
-        t, n_contrasts = np.asarray(target, dtype=np.float64).reshape(1, -1), statistics.sets.n_contrasts
-        if t.shape[1] != n_contrasts or not np.all(np.isfinite(t)):
-            raise InvalidInputError(f"target must be {n_contrasts} finite number(s), one per contrast; got {target!r}")
+        t = checked_target(target, statistics.sets.n_contrasts)[None, :]
         t = solution.coordinates(t)
     return factor.path(solution, t)
+
+
+def checked_target(target: Any, n_contrasts: int) -> FloatArray:
+    """Return a score bias, shape (m,)."""
+    found = np.atleast_1d(np.asarray(target, dtype=np.float64))
+    if found.shape != (n_contrasts,) or not np.all(np.isfinite(found)):
+        raise InvalidInputError(f"target must be {n_contrasts} finite number(s), one per contrast; got {target!r}")
+    return found
 
 
 def _checked_scale(scale: FloatArray | None, n_models: int) -> FloatArray:

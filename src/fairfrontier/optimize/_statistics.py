@@ -256,12 +256,7 @@ class StackStatistics:
 
     def direction_matrix(self) -> FloatArray:
         """Return the score bias of each base model in the coordinates of `RowSets.basis`, shape (k, q)."""
-        for name, weight in zip(self.sets.names, self.set_weight, strict=True):
-            if weight <= 0:
-                raise GroupError(
-                    f"sensitive_features must leave no group empty; the row set {name!r} has no weight: "
-                    "merge small groups or use another fairness measure"
-                )
+        self.sets.check_weights(self.set_weight)
         spread = np.sqrt(np.diag(self.gram) / self.weight)
         return differences((self.set_h / self.set_weight[:, None]).T, self.sets, spread)
 

@@ -168,7 +168,7 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     """
     basis = validation.full.sets.basis()
     fitted = held_out = 0.0
-    for part, solution in zip(validation.held_out, trial.solutions, strict=True):
+    for part, solution in zip(validation.held_out, trial, strict=True):
         means = part.set_h / part.set_weight[:, None]
         fitted += float(np.trace(solution.S))
         held_out += float(np.sum((basis @ means).T * solution.U))
@@ -525,8 +525,8 @@ def tune(
     # All at once: where the rows are on a disk, one pass over them evaluates every trial.
     evaluated = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
     tried: dict[str, float] = {}
-    best: dict[str, tuple[Trial, TradeoffPoints, float]] = {}
-    for (name, _, _), of_name in zip(candidates, trials, strict=True):
+    best: dict[float, tuple[Trial, FloatArray, TradeoffPoints]] = {}
+    for (name, scale, _), of_name in zip(candidates, trials, strict=True):
         points = [next(evaluated) for _ in of_name]
         curves = [one.frontier() for one in points]
         smooth = _smooth(np.array([fauc(curve, weight) for curve in curves]))
@@ -534,9 +534,10 @@ def tune(
         # Rounded, so that equals are equal whatever the order of the sums behind them.
         merit = (smooth + (_ACCURATE if signed else 0.0) * accurate).round(12)
         i = int(np.flatnonzero(merit == merit.max())[-1])  # of equals the most regularised
-        tried[name], best[name] = float(smooth[i].round(12)), (of_name[i], points[i], float(merit[i]))
-    trial, final, _ = best[max(best, key=lambda name: best[name][2])]
-    found = Tuning(trial.alpha, trial.scale, debias, full, points=final, tried=tried)
+        tried[name] = float(smooth[i].round(12))
+        best.setdefault(float(merit[i]), (of_name[i], scale, points[i]))  # of equals the simplest
+    trial, scale, final = best[max(best)]
+    found = Tuning(trial[0].alpha, scale, debias, full, points=final, tried=tried)
     if not signed:
         return replace(found, signal=held_out_signal(validation, trial))
     return replace(
@@ -544,8 +545,8 @@ def tune(
         signal=held_out_signal(validation, trial),
         # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
         growth=full.weight / float(np.mean([train.weight for train in validation.train])),
-        evaluate=validation.rows.along(trial.solutions, folds=True),
-        reach=movement(validation.train[0], trial.solutions[0], threshold),
+        evaluate=validation.rows.along(trial, folds=True),
+        reach=movement(validation.train[0], trial[0], threshold),
     )
 
 

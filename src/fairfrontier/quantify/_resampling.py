@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray, interpolation
-from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
@@ -52,8 +51,6 @@ class Area:
         self.slow = programs or of_ratios
         # A dominated model may have a part in a mixture that is on the hull.
         self.any_model = interpolate == "signed" or of_ratios
-        if not self.weight.cumulative(np.ones(1))[0] > 0:
-            raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
         levels = np.linspace(0.0, 1.0, _TABLE_LEVELS)
         mass = self.weight.normalized(levels)
         # The distance between the levels below which a quarter and three quarters of the weight lie.
