@@ -37,8 +37,10 @@ demo: $(DEMO)/.installed
 	$(DEMO)/bin/fairfrontier demo --out demo --force
 endif
 
+# One thread per worker: OpenMP's threads wait for one another by spinning, and two workers with two threads each take many
+# times as long on two cores that have other work to do.
 test: $(INSTALLED) browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(INSTALLED)
 	$(BIN)/ruff format --check .
@@ -59,7 +61,7 @@ docs: $(INSTALLED)
 oldest:
 	$(PYTHON) -m venv $(VENV)-oldest
 	$(VENV)-oldest/bin/python -m pip --disable-pip-version-check install --quiet --constraint constraints-oldest.txt --editable '.[cli,composite,hinge,learners,pandas,plot,report,save]' cvxpy hypothesis polars pytest pytest-xdist
-	$(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -k 'not Adversarial and not KernelFair' tests/test_metrics.py tests/test_identify*.py tests/test_quantify*.py tests/test_inference.py tests/test_optimize*.py tests/test_mixture.py tests/test_persistence.py tests/test_bad_input.py tests/test_robustness.py tests/test_learners_checks.py
+	OMP_NUM_THREADS=1 $(VENV)-oldest/bin/python -m pytest -n 2 --dist worksteal -k 'not Adversarial and not KernelFair' tests/test_metrics.py tests/test_identify*.py tests/test_quantify*.py tests/test_inference.py tests/test_optimize*.py tests/test_mixture.py tests/test_persistence.py tests/test_bad_input.py tests/test_robustness.py tests/test_learners_checks.py
 
 .PHONY: browser
 browser:

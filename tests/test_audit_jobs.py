@@ -90,6 +90,8 @@ def test_sample_weights(run):
     assert '>Weight</th><th scope="col" class="number">Selected<' in result.to_html()
     assert ">Weight</th>" not in ff.audit(None, scores, sensitive_features=frame[["sex"]]).to_html()
     pd.testing.assert_frame_equal(result.groups(), table, check_dtype=False, atol=1e-12)
+    assert list(result.tables) == ["models", "groups", "points", "frontier"]
+    pd.testing.assert_frame_equal(result.tables["groups"], result.groups())
     chunked = pd.read_csv(
         run(frame, "--sample-weight", "w", "--scores", "m_*", "--chunk-rows", "100")[3] / "groups.csv"
     )

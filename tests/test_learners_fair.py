@@ -470,6 +470,12 @@ def test_expected_decisions_are_those_of_fairlearn(data: Data) -> None:
     assert ours.n_iter_ == theirs.last_iter_ + 1
 
 
+def test_reductions_refuse_a_measure_that_they_have_no_constraint_for(data: Data) -> None:
+    X, y, group = data
+    with pytest.raises(InvalidInputError, match=r"fairness must be one of 'demographic_parity'.*'impact_ratio'"):
+        Reductions(fairness="impact_ratio").fit(X, y, sensitive_features=group)
+
+
 def test_expected_accuracy_and_bias_are_the_average_over_draws(data: Data) -> None:
     X, y, group = data
     grid = Reductions().fit_grid(X, y, sensitive_features=group, values=[0.03, 0.08])

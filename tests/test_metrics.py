@@ -1,12 +1,16 @@
 """Measures of fairness and accuracy: against Fairlearn, scikit-learn and plain loops."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from fairlearn import metrics as fairlearn_metrics
 from sklearn import metrics as sklearn_metrics
+from sklearn.base import clone
 
 import fairfrontier as ff
 from fairfrontier._rows import Rows
+from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics import MEASURES
 from fairfrontier.metrics._sums import cell_sums, keyed_sums
 
@@ -51,6 +55,82 @@ class TestFairlearn:
         np.testing.assert_allclose(own.fairness, theirs.fairness, atol=1e-12)
         np.testing.assert_array_equal(own.accuracy, theirs.accuracy)
         assert own.names == theirs.names
+
+    @pytest.mark.parametrize(
+        "ratio",
+        [
+            fairlearn_metrics.demographic_parity_ratio,
+            partial(fairlearn_metrics.demographic_parity_ratio, method="between_groups"),
+            fairlearn_metrics.selection_rate_ratio,
+            fairlearn_metrics.make_derived_metric(metric=fairlearn_metrics.selection_rate, transform="ratio"),
+        ],
+        ids=["function", "partial", "generated", "derived"],
+    )
+    def test_its_ratios_are_one_for_a_fair_model(self, ratio):
+        y, group, scores, _ = problem(3, 12)
+        own, theirs = (
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=fairness)
+            for fairness in ("impact_ratio", ratio)
+        )
+        np.testing.assert_allclose(own.fairness, theirs.fairness, atol=1e-12)
+
+    @pytest.mark.parametrize(
+        ("function", "measure"),
+        [
+            *((function, measure) for measure, function in FAIRLEARN.items()),
+            (fairlearn_metrics.demographic_parity_ratio, "impact_ratio"),
+            (fairlearn_metrics.false_positive_rate_difference, "predictive_equality"),
+        ],
+    )
+    def test_its_functions_that_are_measures_of_ours_constrain_stacks_and_have_intervals(self, function, measure):
+        y, group, scores, _ = problem(3, 13)
+        stacks, intervals = zip(
+            *(
+                (
+                    ff.FairStacksClassifier(fairness=one, random_state=0).fit(scores, y, sensitive_features=group),
+                    ff.fauc_interval(y, scores, sensitive_features=group, fairness=one, random_state=0, n_resamples=50),
+                )
+                for one in (function, measure)
+            ),
+            strict=True,
+        )
+        np.testing.assert_array_equal(stacks[0].path_.weights, stacks[1].path_.weights)
+        assert stacks[0].select(0.9).selection_.rates == stacks[1].select(0.9).selection_.rates
+        np.testing.assert_array_equal(intervals[0].samples, intervals[1].samples)
+
+    def test_of_several_attributes_its_functions_compare_the_cross_product(self, tmp_path):
+        y, group, scores, _ = problem(2, 14)
+        several = {"a": group, "b": np.arange(len(y)) % 2}
+        options = {"fairness": fairlearn_metrics.demographic_parity_difference, "sensitive_mode": "intersectional"}
+        stack = ff.FairStacksClassifier(**options, random_state=0).fit(scores, y, sensitive_features=several)
+        loaded = ff.load(ff.save(stack, tmp_path / "stack.skops"))
+        np.testing.assert_array_equal(loaded.predict(scores), stack.predict(scores))
+        separate = clone(stack).set_params(sensitive_mode="separate")
+        with pytest.raises(InvalidInputError, match="sensitive_mode must be 'intersectional' with several attributes"):
+            separate.fit(scores, y, sensitive_features=several)
+        with pytest.raises(InvalidInputError, match="sensitive_mode must be 'intersectional' with several attributes"):
+            ff.taf_bands(y, scores, sensitive_features=several, fairness=options["fairness"])
+
+    @pytest.mark.parametrize(
+        "function",
+        [
+            partial(fairlearn_metrics.demographic_parity_difference, method="to_overall"),
+            fairlearn_metrics.accuracy_score_difference,
+        ],
+        ids=["another comparison", "another rate"],
+    )
+    def test_its_other_functions_constrain_nothing(self, function):
+        y, group, scores, _ = problem(3, 13)
+        with pytest.raises(InvalidInputError, match="fairness must be a measure's name or pairs of masks"):
+            ff.FairStacksClassifier(fairness=function).fit(scores, y, sensitive_features=group)
+
+    def test_its_values_of_one_group_are_no_fairness(self):
+        y, group, scores, _ = problem(3, 12)
+        least = fairlearn_metrics.accuracy_score_group_min
+        with pytest.raises(
+            InvalidInputError, match="fairness must compare groups; got Fairlearn's accuracy_score_group"
+        ):
+            ff.tradeoff_points(y, scores, sensitive_features=group, fairness=least)
 
     def test_its_functions_see_the_threshold_and_zero_and_one(self):
         seen = []

@@ -5,6 +5,9 @@ import hmac
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
@@ -64,6 +67,16 @@ def test_any_id_replays():
         assert replay.model == ("a", "b")[model]
         assert replay.interval[0] <= replay.number < replay.interval[1]
     np.testing.assert_array_equal(mixture.predict(np.zeros((len(ids), 1)), ids=ids), drawn)
+
+
+@pytest.mark.parametrize("ids", [["7", "b", "ü"], [7, 8, 9]], ids=["text", "numbers"])
+def test_ids_of_any_library_draw_alike(ids):
+    mixture = RandomizedMixture([("a", Always(0)), ("b", Always(1))], [0.4, 0.6], secret=SECRET)
+    drawn = mixture.draw(ids * 20)
+    columns = [np.array(ids * 20), pd.Series(ids * 20), pl.Series(ids * 20), pa.array(ids * 20)]
+    columns += [pa.chunked_array([ids * 20]), pd.DataFrame({"id": ids * 20}), pa.table({"id": ids * 20})]
+    for column in columns:
+        np.testing.assert_array_equal(mixture.draw(column), drawn)
 
 
 def test_another_secret_gives_independent_draws():

@@ -146,6 +146,20 @@ class TestOperatingPoints:
         best = int(np.argmax(values))
         assert np.array_equal(model.weights_, model.path_.weights[best])
 
+    @pytest.mark.parametrize("path", ["signed", "paper"])
+    @pytest.mark.parametrize("weight", [None, 3.0])
+    def test_the_tuned_ridge_is_one_of_those_given(self, rows, predictions, path, weight):
+        alphas = [0.7, 11.3, 190.1]
+        of_rows = {"sensitive_features": rows["sex"], "sample_weight": None if weight is None else np.full(N, weight)}
+        model, alone = (
+            FairStacksClassifier(path=path, family_scales=None, random_state=0, **ridge)
+            for ridge in ({"alphas": alphas}, {"alpha": 1.0})
+        )
+        model.fit(predictions, rows["y"], **of_rows)
+        assert model.alpha_ in alphas
+        alone.set_params(alpha=model.alpha_).fit(predictions, rows["y"], **of_rows)
+        np.testing.assert_allclose(model.at(tau=0.02).weights_, alone.at(tau=0.02).weights_, rtol=1e-9)
+
     def test_tuned_points_are_out_of_fold(self, rows, predictions):
         """With noise models the training rows flatter; the cross-validated points do not."""
         rng = np.random.default_rng(0)
@@ -479,3 +493,10 @@ def test_predictions_by_name_are_taken_in_any_order():
     np.testing.assert_allclose(by_name.predict_path(shuffled), by_column.predict_path(matrix), atol=1e-12)
     with pytest.raises(InvalidInputError, match="X must hold the predictions of every base model; 'c' is missing"):
         by_name.predict({"a": named["a"], "b": named["b"]})
+
+
+@pytest.mark.parametrize("kind", [int, bool])
+def test_labels_that_lost_their_type_in_a_table_are_scored_as_they_were_fitted(rows, predictions, kind):
+    y = rows["y"].astype(kind).astype(object)
+    model = FairStacksClassifier(alpha=1.0).fit(predictions, y, sensitive_features=rows["sex"])
+    assert model.score(predictions, y) == np.mean(model.predict(predictions) == y)

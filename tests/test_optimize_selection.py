@@ -220,6 +220,16 @@ class TestRequests:
         assert both.selection_.ratio >= 0.8
         assert both.selection_.estimated >= 0.95 - 1e-9
 
+    def test_one_attribute_of_calibration_rows_needs_no_name(self, fitted):
+        model, _ = fitted
+        H, _, group = population(11, 2000)
+        named = {"sensitive": group}
+        chosen = [
+            model.select(0.85, confidence=0.95, calibration=(H, None, given)).selection_ for given in (group, named)
+        ]
+        assert chosen[0].promised == chosen[1].promised == 0.85
+        assert chosen[0].rates == chosen[1].rates
+
     def test_what_cannot_be_asked(self, fitted):
         model, (H, y, group) = fitted
         with pytest.raises(

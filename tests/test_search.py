@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import fairfrontier as ff
+from fairfrontier.cli import main
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.search._model import balanced_salt, of_partner
 from fairfrontier.search._plan import PARTS, SHARES, baseline_decisions, digest, split_rows
@@ -463,6 +464,23 @@ class TestModel:
         np.testing.assert_array_equal(model.scores(features), search.scores(features))
         shuffled = features[features.columns[::-1]]
         np.testing.assert_array_equal(model.scores(shuffled), search.scores(features))
+
+    def test_saved_and_loaded_a_search_knows_what_it_found(self, frame, search, tmp_path):
+        loaded = ff.load(ff.save(search, tmp_path / "search.skops"))
+        assert (loaded.verdict_, loaded.delivered_, loaded.candidates_) == (
+            search.verdict_,
+            search.delivered_,
+            search.candidates_,
+        )
+        assert loaded.evidence_.verdict().candidates == search.candidates_
+        features = frame.drop(columns=["repaid", "score_now", "sex"])
+        np.testing.assert_array_equal(loaded.predict(features), search.predict(features))
+        features.to_csv(tmp_path / "new.csv", index=False)
+        outs = [tmp_path / "of_search.csv", tmp_path / "of_model.csv"]
+        for one, out in zip((search, search.model_), outs, strict=True):
+            path = ff.save(one, tmp_path / "either.skops")
+            assert main(["apply", str(path), str(tmp_path / "new.csv"), "--out", str(out)]) == 0
+        assert outs[0].read_bytes() == outs[1].read_bytes()
 
     def test_columns_are_checked_by_name(self, frame, search):
         features = frame[search.model_.columns]

@@ -21,18 +21,23 @@ _MODULES = {
     "AdversarialDebiasing": "learners._adversarial",
     "AnyTwoLabels": "learners._zoo",
     "BoosterCore": "learners._fagtb",
+    "Candidate": "search._evidence",
+    "Checkpoint": "search._training",
     "ColumnCode": "search._table",
+    "ColumnReport": "search._screening",
     "Components": "learners._zoo",
+    "Evidence": "search._evidence",
     "FAGTB": "learners._fagtb",
     "FCSC": "learners._plug_in",
     "FPIR": "learners._plug_in",
     "FairGrid": "learners._fair_learner",
     "FairPath": "optimize._ridge_path",
+    "FairSearch": "search._fair_search",
     "FairStacksClassifier": "optimize._fairstacks",
     "FairStacksRegressor": "optimize._fairstacks",
     "FamilyUnion": "learners._family",
-    "FittedModels": "learners._zoo",
     "FeatureColumns": "optimize._base_models",
+    "FittedModels": "learners._zoo",
     "FittedPath": "optimize._fitting",
     "FoldModels": "optimize._base_models",
     "GroupModels": "learners._group_models",
@@ -49,6 +54,7 @@ _MODULES = {
     "NeighborsRegressor": "learners._zoo",
     "NetCore": "learners._adversarial",
     "PatchTree": "learners._trees",
+    "Plan": "search._plan",
     "PlugInRule": "learners._plug_in",
     "PointWeight": "quantify._fauc",
     "PowerWeight": "quantify._fauc",
@@ -59,8 +65,10 @@ _MODULES = {
     "RowSets": "metrics._contrasts",
     "RuleCore": "learners._plug_in",
     "SearchModel": "search._model",
+    "SearchRequirement": "search._candidates",
     "Selection": "optimize._selection",
     "StepWeight": "quantify._fauc",
+    "Sufficiency": "search._training",
     "Sweep": "optimize._tuning",
     "TAFCurve": "identify._frontier",
     "TableEncoder": "_attribute_models",
@@ -79,6 +87,8 @@ _MODULES = {
 _OTHERS = {
     "builtins": "object",
     "collections": "OrderedDict",
+    "fairlearn.metrics._fairness_metrics": "demographic_parity_difference demographic_parity_ratio "
+    "equal_opportunity_difference equal_opportunity_ratio equalized_odds_difference equalized_odds_ratio",
     "lightgbm.basic": "Booster",
     "lightgbm.sklearn": "LGBMClassifier LGBMRegressor",
     "numpy": "dtype mean floating inexact integer number signedinteger unsignedinteger",
@@ -131,7 +141,8 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None 
     Parameters
     ----------
     model : object
-        A fitted stack, a mixture, a family of models, or any scikit-learn estimator, XGBoost and LightGBM included.
+        A fitted stack, a mixture, a family of models, a search (with the labels and groups of the rows that it was
+        tested on; its `model_` has none), or any scikit-learn estimator, XGBoost and LightGBM included.
     path : path-like
         The file to write, customarily ``*.skops``. It is replaced in one step or not at all. That of a
         model that randomises has the secret in it, and can be read by its owner only.

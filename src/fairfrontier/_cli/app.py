@@ -472,6 +472,9 @@ def reproduce(
     drop: Annotated[
         list[str] | None, typer.Option(help="With --data: a column that is no feature; repeatable.")
     ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="With --data: a column that is a feature, whatever it tells; repeatable.")
+    ] = None,
 ) -> None:
     """Reproduce the paper's tables, or the whole comparison on your table; a stopped run goes on where it was."""
     check_installed("matplotlib", extra="benchmark", purpose="reproduce")
@@ -490,7 +493,7 @@ def reproduce(
         tracks=track,
         own=method,
         grid=grid,
-        data=None if data is None else user_table(data, label, sensitive, positive, drop),
+        data=None if data is None else user_table(data, label, sensitive, positive, drop, keep),
     )
 
 

@@ -23,7 +23,7 @@ from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.report._prepare import as_text, in_bands, label_text
 from fairfrontier.report._tables import proportion_test
-from fairfrontier.search import SearchModel
+from fairfrontier.search import FairSearch, SearchModel
 from fairfrontier.search._table import News, read_columns
 
 # Rates that differ by this much, and not by chance, have moved.
@@ -84,12 +84,15 @@ def run_apply(
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
     model = load(model_file)
+    model = model.model_ if isinstance(model, FairSearch) else model
     table = open_file(file)
     kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
     if isinstance(model, SearchModel):
         return _apply_search(model, table, out, kept, chunk_rows)
     if not hasattr(model, "path_") or not hasattr(model, "names_"):
-        raise InvalidInputError(f"MODEL must be a fitted stack; {model_file.name} holds a {type(model).__name__}")
+        raise InvalidInputError(
+            f"MODEL must be a fitted stack or search; {model_file.name} holds a {type(model).__name__}"
+        )
     reading = _Reading.of(model, table, kept)
     total, rates = 0, GroupRates({})
     with out.open("w", encoding="utf-8", newline="", errors="replace") as stream:

@@ -73,7 +73,12 @@ def run_reproduce(
 
 
 def user_table(
-    data: Path, label: str | None, sensitive: str | None, positive: str | None, drop: Sequence[str] | None
+    data: Path,
+    label: str | None,
+    sensitive: str | None,
+    positive: str | None,
+    drop: Sequence[str] | None,
+    keep: Sequence[str] | None,
 ) -> "UserTable":
     """Return the user's table of the options."""
     from fairfrontier._cli.table import positive_label
@@ -88,7 +93,7 @@ def user_table(
         (_, positive), guess = positive_label({text: text for text in found}, label or "", None)
         if guess:
             terminal.make_console().print(Text(guess), soft_wrap=True)
-    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()))
+    return UserTable(data, label or "", sensitive or "", positive, tuple(drop or ()), tuple(keep or ()))
 
 
 def prepared_notes(data: "UserTable") -> tuple[str, ...]:

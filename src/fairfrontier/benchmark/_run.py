@@ -234,7 +234,7 @@ def plan_cells(
             for table, track in product(tables, tracks):
                 if table == "multi" and track == BLIND:
                     continue
-                keys = [key for key in (*METHODS[table], *own) if methods is None or key in methods]
+                keys = [*(key for key in METHODS[table] if methods is None or key in methods), *own]
                 for task in named:
                     if task.dataset == dataset and (task.name in tasks_of_table(table) or _is_users(task, table)):
                         cells += [Cell(table, task.name, key, split, track) for key in keys]

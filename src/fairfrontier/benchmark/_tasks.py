@@ -217,8 +217,8 @@ class UserTable:
         The column of the attribute, with 2 to 10 groups.
     positive : str or None
         The positive value of the label; None: the second in sorted order.
-    drop : tuple of str
-        Columns that are no features.
+    drop, keep : tuple of str
+        Columns that are no features; columns that are features even where they reveal the label or copy the attribute.
     """
 
     path: Path
@@ -226,6 +226,7 @@ class UserTable:
     sensitive: str
     positive: str | None = None
     drop: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
     @property
     def task(self) -> Task:
@@ -239,7 +240,7 @@ class UserTable:
         """Return what makes figures of this table comparable: the content of the file and the roles of its columns."""
         digest = hashlib.sha256(self.path.read_bytes()).hexdigest()
         roles = {"label": self.label, "sensitive": self.sensitive, "positive": self.positive or ""}
-        roles |= {"drop": ",".join(self.drop)}
+        roles |= {"drop": ",".join(self.drop)} | ({"keep": ",".join(self.keep)} if self.keep else {})
         return {"file": self.path.name, "sha256": digest} | roles
 
 
@@ -283,7 +284,7 @@ def prepare_table(table: UserTable) -> PreparedTable:
     columns[table.sensitive] = _texts(columns[table.sensitive])
     group = _groups(columns[table.sensitive], y, table.sensitive)
     given = attributes({table.sensitive: group}, len(y))
-    reports = screen(columns, y > 0.5, given, np.arange(len(y)), drop=table.drop, use_sensitive=True)
+    reports = screen(columns, y > 0.5, given, np.arange(len(y)), drop=table.drop, keep=table.keep, use_sensitive=True)
     for report in reports:
         if not report.used:
             because = report.reason if report.reason == AS_ASKED else f"left out: {report.reason}"

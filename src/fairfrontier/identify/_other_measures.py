@@ -13,7 +13,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray, distinct, two_classes
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import Accuracy
-from fairfrontier.metrics._contrasts import RowSets
+from fairfrontier.metrics._contrasts import RowSets, of_fairlearn
 from fairfrontier.metrics._sums import checked_threshold, decision_threshold, named_accuracy
 
 
@@ -53,6 +53,8 @@ class Calls:
                 f"fairness must return a finite bias, 0 for a fair model; got {bias[wrong]:g} for "
                 f"{self.rows.names[wrong]!r}: is one of its groups empty?"
             )
+        if _is_ratio(fairness):
+            bias = 1.0 - bias
         return np.append(bias, 0.0) if include_constant else bias
 
     def accuracies(self, accuracy: Callable[..., float], *, include_constant: bool) -> tuple[FloatArray, float]:
@@ -88,6 +90,17 @@ class Calls:
                 )
             keywords["sample_weight"] = self.rows.weight
         return float(function(self.y, outcome, **keywords))
+
+
+def _is_ratio(function: Any) -> bool:
+    """Tell whether a function is one of Fairlearn's ratios, which are 1 for a fair model; its differences are 0."""
+    compared, how = of_fairlearn(function)
+    if how in ("group_min", "group_max"):
+        raise InvalidInputError(
+            f"fairness must compare groups; got Fairlearn's {compared}_{how}, which is the value of one of them: use a "
+            "difference or a ratio"
+        )
+    return how == "ratio"
 
 
 def _takes(function: Callable[..., float], parameter: str) -> bool:

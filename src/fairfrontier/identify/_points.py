@@ -191,7 +191,8 @@ def tradeoff_points(
         Any of them may be followed by ``" against GROUP"`` (groups are compared with that one only) and ``" within
         ATTRIBUTE"`` (groups are compared inside each value of that attribute, which is a control and no group).
         Or pairs of boolean masks of length n; or a function ``(y_true, y_pred, *, sensitive_features) -> bias``, 0
-        meaning fair, such as Fairlearn's differences. Functions are called once per model and see decisions.
+        meaning fair, such as Fairlearn's differences; of Fairlearn's ratios, 1 is fair. Functions are called once per
+        model and see decisions.
     accuracy : str or callable
         ``"accuracy"``, ``"balanced_accuracy"``, ``"f1"``, ``"auc"``, ``"ks"``, ``"brier"`` (1 − Brier score),
         ``"recall_at:0.2"`` (`recall_at`), ``"payoff:1:-5"`` (`expected_payoff`), `row_payoff`, ``"r2"`` (clipped to

@@ -181,6 +181,7 @@ class Reductions(FairLearner):
         reductions = require("fairlearn.reductions", extra="learners", purpose="Reductions")
         check_counts(self, "max_iter")
         one_of(self.base, ("logistic", "boosted"), parameter="base")
+        one_of(self.fairness, tuple(_MOMENTS), parameter="fairness")
         scaler, X, oracle = None, problem.X, self.estimator
         if oracle is None and self.base == "boosted":
             # Each of the many fits is a best response to costs: small ones do, and their mixture is large.

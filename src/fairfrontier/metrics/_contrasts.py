@@ -49,6 +49,16 @@ _MEASURES: dict[str, tuple[tuple[bool | None, ...], str]] = {
 }
 MEASURES: dict[str, tuple[bool | None, ...]] = {name: conditions for name, (conditions, _) in _MEASURES.items()}
 
+# What Fairlearn's functions compare, and the measures that their differences and their ratios are.
+_OF_FAIRLEARN = {
+    "demographic_parity": ("demographic_parity", "impact_ratio"),
+    "selection_rate": ("demographic_parity", "impact_ratio"),
+    "equal_opportunity": ("equal_opportunity", "equal_opportunity_ratio"),
+    "true_positive_rate": ("equal_opportunity", "equal_opportunity_ratio"),
+    "false_positive_rate": ("predictive_equality", "predictive_equality_ratio"),
+    "equalized_odds": ("equalized_odds", "equalized_odds_ratio"),
+}
+
 # Up to this many (row set, cell) pairs a dense product is faster than a sparse one.
 _DENSE_MEMBERSHIP = 2**14
 # A block of three sets has three pairs; with more sets there are more pairs than sets.
@@ -514,6 +524,39 @@ def _mask_sets(attributes: Sequence[Attribute]) -> tuple[RowSets, NDArray[np.boo
     blocks = tuple((j, j + 1) for j in range(0, len(names), 2))
     inside = [np.array(attribute.values, dtype=bool)[attribute.codes] for attribute in attributes]
     return RowSets(names, blocks, tuple(f"contrast {j}" for j in range(len(blocks)))), np.stack(inside)
+
+
+def of_fairlearn(function: Any) -> tuple[str, str]:
+    """Return what a function of Fairlearn compares, and how: "difference", "ratio" or else; ("", "") for others."""
+    function = getattr(function, "func", function)  # of a partial
+    if not str(getattr(function, "__module__", "")).startswith("fairlearn."):
+        return "", ""
+    compared, _, how = str(getattr(function, "__name__", "")).rpartition("_")
+    derived = getattr(function, "_metric_fn", None)  # of `make_derived_metric`
+    return (compared, how) if derived is None else (getattr(derived, "__name__", ""), function._transform)
+
+
+def named_function(fairness: Any, n_attributes: int = 1, sensitive_mode: str = "separate") -> Any:
+    """Return the name of the measure that a function of Fairlearn is, where functions are not taken; else `fairness`.
+
+    Parameters
+    ----------
+    fairness : str, masks or callable
+        The caller's parameter.
+    n_attributes, sensitive_mode
+        The sensitive attributes: of several, Fairlearn compares the cross product.
+    """
+    if not callable(fairness) or hasattr(fairness, "keywords"):  # a partial may be another measure
+        return fairness
+    compared, how = of_fairlearn(fairness)
+    if compared not in _OF_FAIRLEARN or how not in ("difference", "ratio"):
+        return fairness
+    if n_attributes > 1 and sensitive_mode == "separate":
+        raise InvalidInputError(
+            "sensitive_mode must be 'intersectional' with several attributes and a function of Fairlearn, which "
+            "compares their cross product; got 'separate'"
+        )
+    return _OF_FAIRLEARN[compared][how == "ratio"]
 
 
 def row_masks(pairs: Any, n_rows: int | None = None) -> Mapping[str, NDArray[np.bool_]]:

@@ -395,9 +395,9 @@ def fit_columns(
         folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
         if probable is not None and probable.is_partition:
             spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
-            found.append(fit_probable_columns(X, spread, folds, options, stack.fairness))
+            found.append(fit_probable_columns(X, spread, folds, options, stack._measure))
         else:
-            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack.fairness))
+            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack._measure))
     if stack.passthrough:
         found.append(fit_features(X, rows.weight))
     return BaseFit.joined(found), folds

@@ -551,6 +551,11 @@ class CrossValidation:
         self.rows, self.full = rows, rows.statistics()
         self.train, self.held_out = zip(*rows.splits(), strict=True)
 
+    @property
+    def growth(self) -> float:
+        """Return how many times the weight of all rows but a fold the weight of all rows is."""
+        return self.full.weight / float(np.mean([train.weight for train in self.train]))
+
     def trials(
         self,
         scale: FloatArray,

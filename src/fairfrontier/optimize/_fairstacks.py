@@ -34,7 +34,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         The base models. A name such as ``"forest/3"`` puts a model in a family. With "precomputed", X is the matrix of
         their predictions. Classifiers are fitted to 0 and 1, the classes in sorted order, whatever the labels are.
     fairness : str or list of (mask, mask)
-        The measure; see `tradeoff_points`.
+        The measure; see `tradeoff_points`. Of functions, Fairlearn's are taken that are one of these measures.
     loss : {"squared", "log", "hinge"}
         The loss; only "squared" has a closed form. With "log" the score whose bias is constrained is the linear
         predictor, with "hinge" the margin.
@@ -46,9 +46,10 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha : float or "cv"
         The ridge: (alpha/2)·‖Dw‖² beside a sum over rows.
     alphas : array-like, optional
-        What "cv" tries; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times the mean square of the
-        centred predictions, so that the scales of weights and scores do not matter (20 up to 10^3.5 for regression; 5
-        up to 10² for losses without a closed form, where each costs a path of solutions a fold).
+        What "cv" tries with a common scale; None: 22 log-spaced values from 10⁻² to 10⁵ times the total weight times
+        the mean square of the centred predictions, so that the scales of weights and scores do not matter (20 up
+        to 10^3.5 for regression; 5 up to 10² for losses without a closed form, where each costs a path of solutions a
+        fold).
     family_scales : "cv", None, dict of family to scale, or array-like of shape (k,)
         D. "cv" tries a common scale and, with several families, the scales of the largest evidence, and gives the
         debiasing directions of the signed path a ridge of their own; where alpha is a number or the loss is not
@@ -241,8 +242,8 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         sensitive_features : array-like, dict or dataframe, optional
             Needed by an attribute-aware stack only.
         """
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
+        decided = self.predict(X, sensitive_features=sensitive_features) == self.classes_[1]
+        return float(accuracy_score(self._target(y), decided, sample_weight=sample_weight))
 
     def decision_path(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, fairness: Any = None

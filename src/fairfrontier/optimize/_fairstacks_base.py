@@ -21,7 +21,7 @@ from fairfrontier.chunks import Chunks, dask_chunks, is_dask, whole
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import taf_curve
 from fairfrontier.identify._points import TradeoffPoints, tradeoff_points
-from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, row_masks
+from fairfrontier.metrics._contrasts import Contrasts, attributes_of, build_contrasts, named_function, row_masks
 from fairfrontier.metrics._sums import KeyedSums, keyed_sums, masks_of_chunks
 from fairfrontier.optimize import _base_models as base
 from fairfrontier.optimize import _stack_input as given
@@ -212,10 +212,10 @@ class BaseFairStacks(BaseEstimator):
         rows = given.fit_rows(self, X, y, certain, sample_weight)
         probable = given.probable_groups(groups, self._loss_name, self.loss, rows.weight)
         attributes = rows.sensitive
-        if self.attribute_aware or not isinstance(self.fairness, str):
+        if self.attribute_aware or not isinstance(self._measure, str):
             self._groups_ = given.groups_of(rows)
-        if not isinstance(self.fairness, str):
-            rows = rows.with_masks(row_masks(self.fairness, len(rows)))
+        if not isinstance(self._measure, str):
+            rows = rows.with_masks(row_masks(self._measure, len(rows)))
         contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
         codes = rows.cells(labelled=not self._regression).codes
         H, folds, own = self._fit_base(X, rows, contrasts, probable)
@@ -271,14 +271,15 @@ class BaseFairStacks(BaseEstimator):
         self.n_features_in_ = len(self.names_)
         self._has_names = not isinstance(self.estimators, str) or chunks.names != given.numbered(len(chunks.names))
         folds = chunk_folds(self.cv, self.random_state) if isinstance(self.alpha, str) else None
-        self._fit_path(masks_of_chunks(self.fairness, chunks), None, folds)
+        self._fit_path(masks_of_chunks(self._measure, chunks), None, folds)
         return self
 
     def _describe(self, keyed: KeyedSums) -> Contrasts:
         """Set what a fit tells about its rows (classes and groups), and return their contrasts."""
         options: dict[str, Any] = {"sensitive_mode": self.sensitive_mode}
-        contrasts = build_contrasts(self.fairness, keyed.keys, keyed.attributes, **options)
-        if isinstance(self.fairness, str) and not self.attribute_aware:
+        measure = named_function(self.fairness, len(keyed.attributes), self.sensitive_mode)
+        contrasts = build_contrasts(measure, keyed.keys, keyed.attributes, **options)
+        if isinstance(measure, str) and not self.attribute_aware:
             attributes = attributes_of(keyed.keys, keyed.attributes)
             self._groups_ = [(attribute.name, attribute.values) for attribute in attributes]
         if contrasts.classes is not None:
@@ -331,7 +332,7 @@ class BaseFairStacks(BaseEstimator):
 
         `sizes` are those of the row sets where rows count by degrees.
         """
-        measure = {"fairness": self.fairness, "sensitive_mode": self.sensitive_mode}
+        measure = {"fairness": self._measure, "sensitive_mode": self.sensitive_mode}
         units = InUnits.of(chunks, len(self.names_), **measure) if self._regression else None
         if units is not None:
             rows = None if rows is None else units(rows)
@@ -498,8 +499,12 @@ class BaseFairStacks(BaseEstimator):
 
     def _lacks_attribute_models(self) -> bool:
         """Tell whether models of the attribute could join the stack and do not."""
-        able = isinstance(self.fairness, str) and self._loss_name == "squared" and self.path == "signed"
+        able = isinstance(self._measure, str) and self._loss_name == "squared" and self.path == "signed"
         return able and not self.attribute_aware and not any(name.startswith(f"{GROUP}/") for name in self.names_)
+
+    @property
+    def _measure(self) -> Any:
+        return named_function(self.fairness)
 
     @property
     def _loss_name(self) -> str:

@@ -172,14 +172,19 @@ def fit_stacks(
     scales = ridge_scales(family_scales, names, n_free, tuned=tuned, free=units.free)
     # The directions of the signed path are shrunk towards the models of the attribute.
     group = group_columns(names, n_free) if signed else None
-    penalties = units.penalty * paper_penalties(n_points)
+    penalties, of_all_rows = units.penalty * paper_penalties(n_points), tuned and alphas is not None
     if data.folds is None:
-        tuning = Tuning(float(grid[0]), scales, None, data.statistics())
+        tuning, growth = Tuning(float(grid[0]), scales, None, data.statistics()), 1.0
     else:
+        validation = CrossValidation(data)
+        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
+        growth = validation.growth if signed else 1.0
         options: dict[str, Any] = {"path": path, "weight": weight, "threshold": data.threshold, "free": units.free}
         options |= {"family_of": families(names, n_free), "family_scales": scales, "group": group}
-        tuning = tune(CrossValidation(data), alphas=grid, penalties=penalties, **options)
-    alpha, debias = tuning.growth * tuning.alpha, None if tuning.debias is None else tuning.growth * tuning.debias
+        tuning = tune(validation, alphas=grid / growth if of_all_rows else grid, penalties=penalties, **options)
+    alpha, debias = growth * tuning.alpha, None if tuning.debias is None else growth * tuning.debias
+    if of_all_rows:  # one of the given ridges to the last digit
+        alpha = next((float(one) for one in grid if np.isclose(one, alpha, rtol=1e-12, atol=0.0)), alpha)
     factor = RidgeFactor(tuning.statistics, tuning.scale, debias, group)
     solution = factor.at(alpha)
     targets = signed_targets(solution.b0, n_points) if signed else solution.target_for_lambda(penalties)

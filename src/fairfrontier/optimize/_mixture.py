@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._columns import as_array, numeric
+from fairfrontier._columns import as_array, column, numeric
 from fairfrontier._scores import check_own_classes, classes_of, named_models, positive_labels, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
@@ -104,6 +104,15 @@ def encode_id(id: Any) -> bytes:
     )
 
 
+def _encoded(ids: Any) -> list[bytes]:
+    """Return the canonical bytes of each id, from any iterable or a series of any dataframe library."""
+    if hasattr(ids, "__array__"):  # not lists: an array of bytes would lose zeros at their ends
+        ids = column(ids, parameter="ids")
+    if not isinstance(ids, Iterable):
+        raise InvalidInputError(f"ids must hold one id per row; got {ids!r}: give the records' keys")
+    return [encode_id(one) for one in ids]
+
+
 def secret_bytes(secret: Any) -> bytes:
     """Return the bytes of a secret after checking that it is long enough."""
     if not isinstance(secret, (bytes, str)):
@@ -144,7 +153,7 @@ class TwoStacks:
 
     def decide(self, H: NDArray[np.floating[Any]], threshold: float, ids: Iterable[Any] | None) -> NDArray[np.bool_]:
         """Return the decisions on rows (n, k) by ids, without them by a hash of each row."""
-        messages = row_ids(H) if ids is None else [encode_id(one) for one in ids]
+        messages = row_ids(H) if ids is None else _encoded(ids)
         if len(messages) != len(H):
             raise InvalidInputError(f"ids must hold one id per row, {len(H)}; got {len(messages)}")
         first, second = (H @ self.weights.T + self.intercept > threshold).T
@@ -373,9 +382,7 @@ class RandomizedMixture:
 
     def draw(self, ids: Iterable[Any]) -> IntArray:
         """Return the index of the model that decides on each id, shape (n,)."""
-        if not isinstance(ids, Iterable):
-            raise InvalidInputError(f"ids must hold one id per row; got {ids!r}: give the records' keys")
-        return self._models(self._key.numbers([encode_id(one) for one in ids]))
+        return self._models(self._key.numbers(_encoded(ids)))
 
     def explain(self, id: Any) -> Draw:
         """Replay the draw of one id."""

@@ -194,11 +194,11 @@ def checked_limits(stack: Any, *, randomize: bool, **asked: Any) -> Limits:
         for name, value in {"randomize": randomize or None, **asked}.items():
             if value is not None and name in ("randomize", "min_ratio", "min_rate"):
                 raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
-    parity = isinstance(stack.fairness, str) and not named_measure(stack.fairness).needs_labels
+    parity = isinstance(stack._measure, str) and not named_measure(stack._measure).needs_labels
     if checked["min_ratio"] is not None and not parity:
         raise InvalidInputError(
             "min_ratio compares the rates of positive decisions, so fairness must be 'demographic_parity'; got "
-            f"{stack.fairness!r}"
+            f"{stack._measure!r}"
         )
     return Limits(**checked)
 
@@ -231,7 +231,7 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
     level = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
     if stack._regression:
         raise InvalidInputError("confidence is for decisions; a regression has none: ask for min_fairness alone")
-    disjoint = isinstance(stack.fairness, str)
+    disjoint = isinstance(stack._measure, str)
     if calibration is None and not stack._fitted.cross_validated:
         raise InvalidInputError(
             f"confidence needs rows that the stack was not fitted to; with alpha={stack.alpha!r} there are none: give "
@@ -239,10 +239,12 @@ def checked_confidence(stack: Any, confidence: Any, calibration: Any) -> Confide
         )
     if calibration is None:
         return Confidence(level, None, disjoint)
-    X, y, sensitive = _calibration_parts(calibration, stack.fairness)
+    X, y, sensitive = _calibration_parts(calibration, stack._measure)
     H, labels = stack._matrix(X, sensitive), None if y is None else stack._target(y)
     rows = Rows.validated(labels, H, sensitive, whole=True, target="y")
-    options = {"fairness": stack.fairness, "sensitive_mode": stack.sensitive_mode}
+    if len(rows.sensitive) == len(stack._groups_) == 1:  # one attribute needs no name
+        rows = replace(rows, sensitive={stack._groups_[0][0]: next(iter(rows.sensitive.values()))})
+    options = {"fairness": stack._measure, "sensitive_mode": stack.sensitive_mode}
     return Confidence(level, CalibrationRows.of(rows, stack.group_sizes_, **options), disjoint)
 
 

@@ -46,7 +46,7 @@ def check_parameters(stack: Any) -> None:
     """Raise if a parameter of a stack is none that it may have."""
     loss, _ = named_loss(stack.loss, regression=stack._regression)
     validate.one_of(stack.path, ("signed", "paper"), parameter="path")
-    if callable(stack.fairness):
+    if callable(stack._measure):
         raise InvalidInputError(
             "fairness must be a measure's name or pairs of masks, which are linear in the scores; got a function, "
             "which can evaluate a stack (points, tradeoff_points) but not constrain it"
@@ -290,7 +290,7 @@ def fit_rows(stack: Any, X: Any, y: Any, sensitive_features: Any, sample_weight:
     if n_rows == 1:
         raise InvalidInputError("X must have at least 2 rows; got n_samples=1: one row is of one group")
     validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-    if sensitive_features is None and (isinstance(stack.fairness, str) or stack.attribute_aware):
+    if sensitive_features is None and (isinstance(stack._measure, str) or stack.attribute_aware):
         raise InvalidInputError(
             "sensitive_features must be given, one value per row: fit(X, y, sensitive_features=data['sex']); "
             "with sklearn.set_config(enable_metadata_routing=True) a Pipeline or a search passes it on"
@@ -323,7 +323,7 @@ def wants_group_models(stack: Any, names: Sequence[str]) -> bool:
     """
     if stack.attribute_aware:
         return False
-    group_models, fairness = stack.group_models, stack.fairness
+    group_models, fairness = stack.group_models, stack._measure
     if group_models is None or group_models is False:
         return False
     if group_models is not True and not (isinstance(group_models, str) and group_models == AUTO):
@@ -351,7 +351,7 @@ def effective_sizes(stack: Any, plain: Rows, rows: Rows) -> dict[str, int]:
 
     `plain` are the same rows without degrees: a weight of 2 is a row that is there twice, a degree is not.
     """
-    codes, contrasts = _measured(stack, rows, stack.fairness)
+    codes, contrasts = _measured(stack, rows, stack._measure)
     degree, known = np.asarray(rows.weight), RowWeights.of_rows(plain)
     square = degree**2
     if plain.weight is not None and known.are_counts:
@@ -385,12 +385,12 @@ def evaluation_rows(
 
 def measure_of(stack: Any, fairness: Any) -> Any:
     """Return the measure to evaluate by: another than that of the fit, or that of the fit if it has a name."""
-    if fairness is None and not isinstance(stack.fairness, str):
+    if fairness is None and not isinstance(stack._measure, str):
         raise InvalidInputError(
             "fairness must be given: the stack was fitted with masks of its own rows, which say nothing about "
             "others; pass masks of these rows, or a measure's name"
         )
-    return stack.fairness if fairness is None else fairness
+    return stack._measure if fairness is None else fairness
 
 
 # ------------------------------------------------------------------------------------------------------ columns

@@ -435,8 +435,6 @@ class Tuning:
         The penalty of each model in the directions U; None: that of w₀.
     statistics : StackStatistics
         The moments of all rows.
-    growth : float
-        By what the penalties of the signed path grow from the rows of the folds to all rows.
     signal : float
         How much of the differences between row sets held-out rows confirm.
     points : TradeoffPoints or None
@@ -454,7 +452,6 @@ class Tuning:
     scale: FloatArray
     debias: FloatArray | None
     statistics: StackStatistics
-    growth: float = 1.0
     signal: float = 1.0
     points: TradeoffPoints | None = None
     evaluate: Evaluate | None = None
@@ -538,16 +535,11 @@ def tune(
         best.setdefault(float(merit[i]), (of_name[i], scale, points[i]))  # of equals the simplest
     trial, scale, final = best[max(best)]
     found = Tuning(trial[0].alpha, scale, debias, full, points=final, tried=tried)
+    found = replace(found, signal=held_out_signal(validation, trial))
     if not signed:
-        return replace(found, signal=held_out_signal(validation, trial))
-    return replace(
-        found,
-        signal=held_out_signal(validation, trial),
-        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
-        growth=full.weight / float(np.mean([train.weight for train in validation.train])),
-        evaluate=validation.rows.along(trial, folds=True),
-        reach=movement(validation.train[0], trial[0], threshold),
-    )
+        return found
+    evaluate = validation.rows.along(trial, folds=True)
+    return replace(found, evaluate=evaluate, reach=movement(validation.train[0], trial[0], threshold))
 
 
 def _targets(path: str, penalties: FloatArray) -> Targets:

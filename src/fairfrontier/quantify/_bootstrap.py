@@ -25,7 +25,7 @@ from fairfrontier.identify._points import (
     points_from_sums,
 )
 from fairfrontier.metrics._accuracy import Accuracy, AccuracyMeasure, constant_outcome
-from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets
+from fairfrontier.metrics._contrasts import Contrasts, Fairness, RowSets, named_function
 from fairfrontier.metrics._sums import CellSums, decision_threshold, sum_rows
 
 METHODS = ("multinomial", "bayesian")
@@ -133,6 +133,7 @@ def sample(
     **options: Any,
 ) -> Sample:
     """Return validated rows; the parameters are those of `tradeoff_points`."""
+    given, fairness = fairness, named_function(fairness)
     if callable(fairness) or callable(accuracy):
         which = "fairness" if callable(fairness) else "accuracy"
         raise InvalidInputError(
@@ -141,6 +142,7 @@ def sample(
         )
     raw = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
     rows = evaluation_rows(y_true, y_preds, fairness=fairness, **raw)
+    named_function(given, len(rows.sensitive), options.get("sensitive_mode", "separate"))
     return sample_rows(rows, fairness=fairness, accuracy=accuracy, **options)
 
 

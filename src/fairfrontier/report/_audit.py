@@ -46,6 +46,7 @@ from fairfrontier.report._summarise import Settings, default_title, family_name,
 from fairfrontier.report._tables import (
     LL144_COLUMNS,
     Table,
+    all_tables,
     differences_table,
     groups_table,
     models_table,
@@ -136,6 +137,11 @@ class AuditResult:
     def ll144(self) -> Any:
         """Return the table of New York City's Local Law 144 as a pandas dataframe; for audits without labels."""
         return _frame(Table(LL144_COLUMNS, self._with("ll144")["ll144"]))
+
+    @property
+    def tables(self) -> dict[str, Any]:
+        """All tables that this audit has, by name, as pandas dataframes."""
+        return {name: _frame(table) for name, table in all_tables(self.summary).items()}
 
     def _with(self, key: str) -> dict[str, Any]:
         """Return the summary if it has a part, else say what gives it one."""
