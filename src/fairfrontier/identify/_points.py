@@ -377,20 +377,18 @@ def called_points(
     *,
     fairness: Fairness,
     accuracy: Accuracy,
-    threshold: float | None,
-    sensitive_mode: str,
     include_constant: bool,
+    **options: Any,
 ) -> TradeoffPoints:
     """Return points where fairness or accuracy is a function, which is called once per model."""
     check_constant_name(rows.names, include_constant)
     # A function's bias is its own, but the accuracy still needs cells; and the other way round.
-    named = Calls(rows, sensitive_features, accuracy, threshold)
+    named = Calls(rows, sensitive_features, accuracy, options["threshold"])
     found = sum_rows(
         whole(rows),
         fairness="demographic_parity" if callable(fairness) else fairness,
         accuracy="accuracy" if callable(accuracy) else accuracy,
-        threshold=threshold,
-        sensitive_mode=sensitive_mode,
+        **options,
     )
     points = points_from_sums(found, rows.names, include_constant=include_constant)
     rates, sets, values = points.rates, points.sets, points.accuracy

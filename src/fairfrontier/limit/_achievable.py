@@ -1,5 +1,6 @@
 """The achievable frontier: the best accuracy of any rule from given features, at each level of fairness."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +20,7 @@ from fairfrontier.limit._posteriors import (
     feature_matrix,
     stratified_folds,
 )
-from fairfrontier.limit._program import FairProgram
+from fairfrontier.limit._program import FairProgram, FairRule
 from fairfrontier.limit._rule_values import critical_value, rule_values
 from fairfrontier.limit._task import LimitTask, checked_task
 
@@ -223,16 +224,11 @@ def achievable_frontier(
     program = fair_program(task, posteriors)
     rules = program.path(levels)
     values, floor = rule_values(task, rules), task.constant
-    estimate, covariance = values.estimate, values.covariance
+    estimate, error = values.estimate, np.sqrt(np.diag(values.covariance))
     margins = [program.margin(rule) for rule in rules]
     promised = [task.weight @ (1.0 - posteriors.label + np.maximum(margin, 0.0)) for margin in margins]
-    unlearned = np.zeros(len(rules))
-    if half is not None:
-        # What rules from half of the rows lose, in the eyes of the posteriors from more of them.
-        others = map(fair_program(task, half).margin, rules)
-        pairs = zip(margins, others, strict=True)
-        unlearned = np.array([task.weight @ (np.abs(m) * ((m > 0) != (other > 0))) for m, other in pairs])
-    half_width = critical_value(covariance, confidence, generator) * np.sqrt(np.diag(covariance))
+    unlearned = np.zeros(len(rules)) if half is None else _unlearned(task, half, rules, margins)
+    half_width = critical_value(values.covariance, confidence, generator) * error
     falling = IsotonicRegression(increasing=False)
     accuracy, attained = (
         np.clip(falling.fit_transform(levels, curve), floor, 1.0) for curve in (estimate + unlearned, estimate)
@@ -276,6 +272,14 @@ def learn(
     # Estimates from shares s and t of n rows that were taken independently differ with variance v/n·(1/s + 1/t − 2):
     # for s = 1/2 that is v/(tn), the variance of the other one. So their difference stands for its error.
     return posteriors, cross_fitted(Z, task, track, half, learners, n_jobs=n_jobs) if halves else None
+
+
+def _unlearned(
+    task: LimitTask, half: Posteriors, rules: Sequence[FairRule], margins: Sequence[FloatArray]
+) -> FloatArray:
+    """Return what rules from half of the rows lose, in the eyes of the posteriors from more of them."""
+    pairs = zip(margins, map(fair_program(task, half).margin, rules), strict=True)
+    return np.array([task.weight @ (np.abs(margin) * ((margin > 0) != (other > 0))) for margin, other in pairs])
 
 
 def fair_program(task: LimitTask, posteriors: Posteriors) -> FairProgram:

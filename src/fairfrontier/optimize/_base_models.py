@@ -58,7 +58,7 @@ from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
-# A third of as many trees predict nearly as well as all of them.
+# About a third of the trees have not seen a row; from this many trees on they predict nearly as well as all.
 _MANY_TREES = 100
 # Rows whose predictions by all trees are in memory at a time.
 _ROWS_AT_ONCE = 50_000
@@ -304,7 +304,7 @@ class FitOptions:
     memory: Any = None
     verbose: int = 0
     n_jobs: int | None = None
-    # Whether the folds are the stack's own: rows out of bag may stand in for held-out ones only where any rows may.
+    # Whether the stack made the folds itself: only then may out-of-bag predictions take the place of held-out ones.
     own_folds: bool = False
 
     def model(self, name: str, model: Any, X: Any, y: NDArray[Any]) -> BaseModel:
@@ -380,7 +380,7 @@ def fit_columns(
     if fitted:
         names = tuple(column_names(models, stack._expanded))
         found = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))]
-        # Only on demand: who brings fitted models knows how many columns the stack has.
+        # Only if asked for: with fitted models the caller expects as many columns as models.
         join = stack.group_models is True and wants_group_models(stack, names)
     else:
         folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
@@ -462,7 +462,7 @@ def _grown(
     for one in once:
         (model, matrix), *others = [next(done) for _ in parts]
         blocks = [block for _, block in others]
-        # Where too few trees have not seen a row, folds must do.
+        # Where too few trees have not seen a row, the folds are used instead.
         if all(block is not None for block in (matrix, *blocks)):
             found[one.name] = _base_fit(one.name, model, matrix, options.expanded, blocks)
     return found

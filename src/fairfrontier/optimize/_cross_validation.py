@@ -29,9 +29,9 @@ from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 _DIGITS = 12
 # Folds of a stack whose base models are fitted already.
 N_FOLDS = 5
-# By so little more than the threshold a score is not above it.
+# A score that exceeds the threshold by no more than this does not count as above it: it is rounding.
 _AT_THRESHOLD = 1e-12
-# Up to so many scores of stacks are made at once.
+# Scores of all trials are made at once up to this many, beyond it trial by trial.
 _SCORES_AT_ONCE = 2**17
 
 
@@ -412,8 +412,8 @@ class StackRows:
         names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
         keyed = self.moments.keyed
         points = points_from_sums(Sums(sums, self.contrasts, keyed.rows, keyed.square, self.measure), names)
-        # Choices compare them, with the constant model's for example: equals must be equal whatever the order of the
-        # sums, and the scale of the weights, behind them.
+        # Stacks are compared by these figures, with the constant model too. Rounded, figures that are equal but for the
+        # order of a sum or the scale of the weights are equal.
         rates, accuracy = points.rates.round(_DIGITS), points.accuracy.round(_DIGITS)
         return points_from_rates(rates, points.sets, accuracy, points.names)
 

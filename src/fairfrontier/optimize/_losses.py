@@ -175,16 +175,8 @@ class ConstrainedProblem:
         if targets is None:
             targets = np.stack([self.bias(one.beta) for one in solved])
         beta = np.stack([one.beta for one in solved])
-        bias = beta[:, :-1] @ self.contrasts
-        single = targets.shape[1] == 1
-        return FairPath(
-            target=targets[:, 0] if single else targets,
-            tau=np.abs(targets).max(axis=1),
-            score_bias=bias[:, 0] if single else bias,
-            weights=beta[:, :-1] / self.unit,
-            intercept=beta[:, -1] - beta[:, :-1] @ self.mean_h,
-            kkt=np.array([one.residual for one in solved]),
-        )
+        intercept, kkt = beta[:, -1] - beta[:, :-1] @ self.mean_h, np.array([one.residual for one in solved])
+        return FairPath.of(targets, beta[:, :-1] @ self.contrasts, beta[:, :-1] / self.unit, intercept, kkt)
 
 
 def warn_if_unconverged(loss: str, solved: Sequence[Solved], tolerance: float) -> None:

@@ -385,18 +385,12 @@ class KeyedMoments:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _ByFold:
+class _ByFold(dict[int, KeyedMoments]):
     """The moments of each fold; those of two parts of the rows can be added."""
-
-    parts: dict[int, KeyedMoments]
 
     def __add__(self, other: "_ByFold") -> "_ByFold":
         """Return the moments of both parts together."""
-        parts = dict(self.parts)
-        for fold, part in other.parts.items():
-            parts[fold] = parts[fold] + part if fold in parts else part
-        return _ByFold(parts)
+        return _ByFold(self | {fold: self[fold] + part if fold in self else part for fold, part in other.items()})
 
 
 @dataclass(frozen=True)
@@ -450,8 +444,8 @@ def moments_of_folds(
         The folds; None: all rows are one.
     """
     found = chunks.sum(_SumMoments(regression, folds))
-    numbers = sorted(found.parts)
-    parts = [found.parts[fold] for fold in numbers]
+    numbers = sorted(found)
+    parts = [found[fold] for fold in numbers]
     keyed = reduce(lambda a, b: a + b, (part.keyed for part in parts))
     check_mask_length(fairness, int(keyed.rows.sum()))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)

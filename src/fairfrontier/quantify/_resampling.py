@@ -267,7 +267,7 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     centres, errors, kinks = _extrapolate(run, scheme.generator)
     bank, samples = run.bank(), np.concatenate(run.samples)
     movement = data.sets.movement(run.data.observed.rates, bank.rates)
-    # Of each model that of the block, such as an attribute, whose gap is its fairness.
+    # For each model the block (an attribute, for example) with its largest gap, which determines its fairness.
     worst = data.sets.block_fairness(run.data.observed.rates)[0].argmin(axis=0)
     errors_of_fairness = np.take_along_axis(np.sqrt(np.mean(movement**2, axis=0)), worst[None], axis=0)
     noise = float(errors_of_fairness.max()), float(bank.accuracy.std(axis=0).max())
