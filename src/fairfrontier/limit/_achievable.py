@@ -210,10 +210,7 @@ def achievable_frontier(
     """
     validate.one_of(track, TRACKS, parameter="track")
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    if grid is None:
-        levels = np.linspace(0.0, 1.0, validate.whole_number(n_points, parameter="n_points", low=2))
-    else:
-        levels = np.unique(validate.fairness_levels(grid))
+    levels = _levels(grid, n_points)
     validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
     generator, half = np.random.default_rng(random_state), None
@@ -251,6 +248,13 @@ def achievable_frontier(
         confidence,
         len(task),
     )
+
+
+def _levels(grid: ArrayLike | None, n_points: int) -> FloatArray:
+    """Return the levels of fairness, ascending."""
+    if grid is None:
+        return np.linspace(0.0, 1.0, validate.whole_number(n_points, parameter="n_points", low=2))
+    return np.unique(validate.fairness_levels(grid))
 
 
 def learn(
