@@ -228,6 +228,7 @@ def test_audit_of_arrays_without_labels(run, tmp_path):
     out = run(frame, "--scores", "m_0", "--scores", "m_1", "--threshold", "0.4", "--format", "ll144",
               sensitive=("sex", "race"), label=None)[3]  # fmt: skip
     pd.testing.assert_frame_equal(result.groups(), pd.read_csv(out / "groups.csv"), check_dtype=False)
+    assert result.groups()[["positives", "true_positive_rate", "false_positive_rate"]].isna().all(axis=None)
     law = pd.read_csv(out / "ll144.csv", keep_default_na=False, na_values=[""])
     pd.testing.assert_frame_equal(result.ll144(), law.fillna({"remark": ""}), check_dtype=False)
     written = json.loads((out / "summary.json").read_text())["models"]
@@ -257,7 +258,7 @@ def test_missing_values_of_arrays():
         ff.audit(frame["y"], frame[["m_0"]], missing="group", **options)
     dropped = ff.audit(frame["y"], frame[["m_0"]], missing="drop", **options)
     assert dropped.summary["n_rows"] == len(frame) - 3
-    assert "3 rows were left out." in dropped.notes
+    assert "3 rows were left out because they lack a value." in dropped.notes
     grouped = ff.audit(frame["y"], frame[["m_1"]], missing="group", **options)
     assert dict(zip(grouped.groups()["group"], grouped.groups()["rows"], strict=True))["(missing)"] == 2
 
@@ -315,3 +316,31 @@ def test_regression_has_a_unit_and_its_own_words(run):
     gap = abs(frame["b"][sex == "m"].mean() - frame["b"][sex == "f"].mean())
     assert plain[2]["models"][1]["fairness"] == pytest.approx(1 - gap, abs=1e-12)
     assert "in the units of the label" in plain[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"min_fairness": 95}, r"min_fairness must be in \[0, 1\]; got 95"),
+        ({"confidence": 95}, r"confidence must be in \(0, 1\); got 95"),
+        ({"min_group": -1}, "min_group must be at least 0; got -1"),
+        ({"min_share": 2}, r"min_share must be in \[0, 1\]; got 2"),
+        ({"y_true": None, "positive": 1}, "positive must be None where y_true is; got 1"),
+        ({"sensitive_features": "dirichlet"}, "of probabilities of groups make ProbableGroups"),
+    ],
+)
+def test_what_an_audit_of_arrays_refuses(options, word):
+    frame = people(300)
+    given = {"y_true": frame["y"], "sensitive_features": frame["sex"]} | options
+    if isinstance(given["sensitive_features"], str):
+        given["sensitive_features"] = np.random.default_rng(0).dirichlet([1, 1], 300)
+    with pytest.raises(InvalidInputError, match=word):
+        ff.audit(given.pop("y_true"), frame[["m_0"]], stack=False, **given)
+
+
+def test_an_audit_is_not_saved_onto_a_file(tmp_path):
+    frame = people(300)
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(InvalidInputError, match=r"folder must be a folder; .* is a file"):
+        ff.audit(frame["y"], frame[["m_0"]], sensitive_features=frame["sex"], stack=False).save(tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"

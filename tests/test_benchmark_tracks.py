@@ -244,6 +244,7 @@ def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, caps
     assert "Delivered FAUC so far" in shown
     assert {record.track for record in read_collection(out / "records.jsonl.gz")} == {"blind"}
     assert "people sex" in (out / "tables" / "delivered.md").read_text()
+    assert "the paper's Table" not in shown + (out / "tables" / "dp_blind.md").read_text()
     assert (out / "tables" / "dp_blind.csv").is_file()
     assert cli.main(arguments) == 0
     assert "2 cells, 0 to do" in capsys.readouterr().out
@@ -255,6 +256,10 @@ def test_the_command_compares_on_a_users_table_and_resumes(table, tmp_path, caps
 def test_data_without_its_columns_is_refused(table, tmp_path, capsys):
     assert cli.main(["reproduce", "--data", str(table.path), "--label", "hired", "--out", str(tmp_path / "o")]) == 2
     assert "--sensitive must be given with --data" in capsys.readouterr().err
+    for option in ("--label", "--sensitive", "--positive", "--drop", "--keep"):
+        assert cli.main(["reproduce", option, "default", "--quick", "--out", str(tmp_path / "paper")]) == 2
+        assert f"{option} needs --data, the file that it is about" in capsys.readouterr().err
+    assert not (tmp_path / "paper").exists()
 
 
 # ----------------------------------------------------------------------------------------------- a user's learner

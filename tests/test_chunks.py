@@ -277,7 +277,7 @@ def test_bad_files(tmp_path):
         list(file_chunks(tmp_path / "ok.parquet", label="y", sensitive="sex", scores=["word"]))
     with pytest.raises(InvalidInputError, match="got none with numbers"):
         file_chunks(tmp_path / "ok.parquet", label="y", sensitive=["sex", "a"])
-    with pytest.raises(InvalidInputError, match="chunk_rows must be in"):
+    with pytest.raises(InvalidInputError, match="chunk_rows must be at least"):
         file_chunks(tmp_path / "ok.parquet", label="y", sensitive="sex", chunk_rows=0)
     whole = (tmp_path / "ok.parquet").read_bytes()
     (tmp_path / "cut.parquet").write_bytes(whole[:-40])

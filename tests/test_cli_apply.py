@@ -206,3 +206,43 @@ def test_stacks_of_earlier_versions_are_applied(tmp_path):
     expected = old._scores_of(frame[list(old.names_)].to_numpy()) > old.threshold
     assert [row["decision"] for row in rows] == [str(old.classes_[int(yes)]) for yes in expected]
     assert {row["person"] for row in rows} == {"NA"}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"m_1": lambda f: 100 * f["m_1"]}, "FILE must have scores in [0, 1], as the stack was fitted to; got "),
+        ({"m_1": lambda f: f["m_1"].astype(object).where(f.index > 0, "n.a.")}, "FILE 'm_1' must be numbers; got text"),
+        ({"m_1": lambda f: f["m_1"].where(f.index > 0)}, "FILE must be finite; got nan in 'm_1' at row 1"),
+    ],
+)
+def test_scores_that_the_stack_was_not_fitted_to_are_refused(fitted, tmp_path, capsys, change, word):
+    file = written(tmp_path / "new.csv", people(80, seed=4).assign(**change))
+    assert main(["apply", str(fitted), str(file), "--out", str(tmp_path / "out.csv")]) == 2
+    assert word in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_columns_that_are_missing_are_all_named(fitted, tmp_path, capsys):
+    file = written(tmp_path / "new.csv", people(80).drop(columns=["m_0", "m_2"]))
+    assert main(["apply", str(fitted), str(file), "--out", str(tmp_path / "out.csv")]) == 2
+    assert "new.csv has no 'm_0', 'm_2': its columns are 'y', 'sex', 'm_1'" in capsys.readouterr().err
+
+
+def test_what_is_no_model_is_named_as_the_argument(fitted, tmp_path, capsys):
+    file = written(tmp_path / "new.csv", people(80))
+    (tmp_path / "cut.skops").write_bytes(fitted.read_bytes()[:1000])
+    for model in (file, tmp_path / "cut.skops", tmp_path / "none.skops"):
+        assert main(["apply", str(model), str(file), "--out", str(tmp_path / "out.csv")]) == 2
+        assert "MODEL must be what `stack` or `search` wrote" in capsys.readouterr().err
+
+
+def test_rows_without_a_group_are_counted(tmp_path, capsys):
+    frame = people()
+    frame.loc[::4, "sex"] = None
+    model = stack(written(tmp_path / "people.csv", frame), "--missing", "group")
+    capsys.readouterr()
+    applied(model, written(tmp_path / "new.csv", frame))
+    shown = capsys.readouterr().out
+    assert next(line for line in shown.splitlines() if line.startswith("(missing)")).split()[1] == "150"
+    assert "was not there" not in shown

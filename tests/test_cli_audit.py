@@ -221,7 +221,7 @@ def test_a_column_that_is_nearly_all_numbers_is_asked_about(frame, tmp_path, cap
     frame.to_csv(tmp_path / "p.csv", index=False)
     assert audit(tmp_path / "p.csv", tmp_path / "out") == 2
     error = capsys.readouterr().err
-    assert "column 'linear/a' of p.csv is numbers but for words such as 'not yet' in row 8: are they scores?" in error
+    assert "column 'linear/a' of p.csv holds numbers and also words, such as 'not yet' in row 8: leave" in error
     assert audit(tmp_path / "p.csv", tmp_path / "out", "--scores", "trees/*") == 0
 
 
@@ -252,6 +252,11 @@ def test_names_cannot_steer_the_terminal(frame, tmp_path, capsys):
     assert audit(tmp_path / "p.csv", tmp_path / "out", "--min-fairness", "0.5") == 0
     out = capsys.readouterr().out
     assert "\x1b" not in out
+    # Nor in the words for thresholds of single models, which an audit without labels shows.
+    options = ["--scores", "*/*", "--threshold", next(n for n in frame if "\x1b" in n) + "=0.5"]
+    command = ["audit", str(tmp_path / "p.csv"), "--sensitive", "sex", "--out", str(tmp_path / "rates"), *options]
+    assert main(command) == 0
+    assert "\x1b" not in capsys.readouterr().out
     assert "\u202e" not in out
     assert "[bold]�[31ma�b[/bold]" in out
 

@@ -232,6 +232,7 @@ def test_scores_without_labels_have_a_scoring_rate(rates):
     assert (whole / "groups.csv").read_bytes() == (chunks / "groups.csv").read_bytes()
     for options, message in (
         (("--accuracy", "brier"), "--accuracy needs --label"),
+        (("--positive", "1"), "--positive needs --label"),
         (("--fairness", "equalized_odds"), "needs --label"),
         (("--format", "pdf"), "--format must be one of"),
         (("--format", "ll144", "--label", "sex"), "is for audits without --label"),

@@ -135,7 +135,9 @@ def test_attribute_with_one_group_or_far_too_many(tmp_path, refused):
     frame["sex"] = "f"
     assert "--sensitive 'sex' must have at least two groups; got only 'f'" in refused(written(tmp_path, frame))
     frame["sex"] = np.arange(80)
-    assert "got 80 different values: put them into bands" in refused(written(tmp_path, frame))
+    assert "got 80 different values: put the numbers into bands, such as" in refused(written(tmp_path, frame))
+    frame["sex"] = [f"g{i}" for i in range(80)]
+    assert "got 80 different values: merge small groups" in refused(written(tmp_path, frame))
 
 
 def test_far_too_many_combinations_of_groups(tmp_path, refused):
@@ -254,7 +256,9 @@ def test_column_name_twice(tmp_path, refused):
 
 
 def test_a_model_named_constant(tmp_path, refused):
-    assert "rename it" in refused(written(tmp_path, good().rename(columns={"m_a": "constant"})))
+    assert "--scores must name no column 'constant'" in refused(
+        written(tmp_path, good().rename(columns={"m_a": "constant"}))
+    )
 
 
 def test_an_existing_output_is_refused_unless_forced(tmp_path, capsys):
@@ -365,3 +369,102 @@ def test_a_parquet_file_that_has_fewer_rows_than_it_says(tmp_path, refused):
     at = content.index(b"\x16\xd8\x04", len(content) - 8 - int.from_bytes(content[-8:-4], "little"))
     path.write_bytes(content[:at] + b"\x16\xd8\x05" + content[at + 3 :])  # 364 instead of 300, in Thrift's notation
     assert "it says that it has 364 rows, and has 300" in refused(path)
+
+
+@pytest.mark.parametrize(
+    ("first", "word"),
+    [
+        (b"\xfd7zXZ\x00", "an xz archive: unpack it"),
+        (b"ARROW1\x00\x00", "a Feather or Arrow file: write it as Parquet"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "a file of an old Excel: save it as .xlsx"),
+        (b"%PDF-1.7", "a PDF"),
+    ],
+)
+def test_files_of_other_kinds_are_known_by_their_first_bytes(tmp_path, refused, first, word):
+    (tmp_path / "p.csv").write_bytes(first + bytes(range(256)))
+    assert word in refused(tmp_path / "p.csv")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ("sep=,\n", "", "row 1 has 4 cells and the header 2: delete lines above the header"),
+        ("# made by us\n", "", "row 1 has 4 cells and the header 1: delete lines above the header"),
+        ("", "1,f\n", "row 41 has 2 cells and the header 4: correct it"),
+    ],
+)
+def test_rows_and_headers_of_different_lengths_are_told_in_our_words(tmp_path, refused, before, after, word):
+    (tmp_path / "p.csv").write_text(before + good().to_csv(index=False) + after)
+    assert word in refused(tmp_path / "p.csv")
+
+
+def test_a_file_of_windows_keeps_its_euro_signs_and_dashes(tmp_path, capsys):
+    frame = good().assign(sex=lambda f: f["sex"].map({"f": "under 10 \N{EURO SIGN}", "m": "10\N{EN DASH}20"}))
+    assert run(written(tmp_path, frame, encoding="cp1252"), tmp_path / "out", "--no-stack") == 0
+    groups = pd.read_csv(tmp_path / "out" / "groups.csv")["group"]
+    assert set(groups) == {"under 10 \N{EURO SIGN}", "10\N{EN DASH}20"}
+    assert "it was read as cp1252" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32"])
+def test_text_of_two_or_four_bytes_is_known_without_a_mark(tmp_path, encoding):
+    assert run(written(tmp_path, good()), tmp_path / "plain", "--no-stack") == 0
+    assert run(written(tmp_path, good(), encoding=encoding), tmp_path / "out", "--no-stack") == 0
+    same = [(tmp_path / out / "points.csv").read_text() for out in ("plain", "out")]
+    assert same[0] == same[1]
+
+
+@pytest.mark.parametrize("encoding", ["base64", "rot13", "idna", "undefined", "no-such"])
+def test_an_encoding_that_is_not_of_text(tmp_path, refused, encoding):
+    assert "encoding must be one of text that Python knows" in refused(
+        written(tmp_path, good()), "--encoding", encoding
+    )
+
+
+def test_a_delimiter_that_the_header_does_not_have(tmp_path, refused):
+    message = refused(written(tmp_path, good()), "--delimiter", ";")
+    assert "p.csv looks separated by commas, not by ';'" in message
+
+
+def test_decimal_commas_between_commas(tmp_path, refused):
+    path = written(tmp_path, good(), decimal=",", quoting=1)
+    assert "numbers with a decimal comma, such as '0," in (message := refused(path))
+    assert "where commas separate the columns: write numbers with a point" in message
+
+
+def test_a_column_of_the_label_or_a_group_is_no_score(tmp_path, refused):
+    message = refused(written(tmp_path, good()), "--scores", "sex")
+    assert "--scores must name other columns than --label, --sensitive and --sample-weight; got 'sex'" in message
+
+
+def test_three_spellings_of_two_labels_are_no_numeric_target(tmp_path, refused):
+    frame = good().assign(outcome=lambda f: f["outcome"].map({0: "no", 1: "yes"}))
+    frame.loc[1, "outcome"] = "Yes"
+    message = refused(written(tmp_path, frame))
+    assert "got 3 ('Yes', 'no', 'yes'): write each of them in one way only" in message
+
+
+@pytest.mark.parametrize(
+    ("weight", "word"), [(0.0, "must have a positive sum; got only zeros"), (1e308, "must sum to")]
+)
+@pytest.mark.parametrize("chunks", [(), ("--chunk-rows", "7")])
+def test_weights_that_nothing_can_be_computed_with(tmp_path, refused, weight, word, chunks):
+    path = written(tmp_path, good().assign(w=weight))
+    message = refused(path, "--scores", "m_*", "--sample-weight", "w", *chunks)
+    assert f"--sample-weight {word}" in message
+
+
+def test_a_column_of_missing_numbers_is_called_empty(tmp_path, capsys):
+    good().assign(m_b=pd.array([None] * 40, dtype="Float64")).to_parquet(tmp_path / "p.parquet")
+    assert run(tmp_path / "p.parquet", tmp_path / "out", "--no-stack") == 0
+    assert "'m_b' (is empty)" in " ".join(capsys.readouterr().out.split())
+
+
+def test_groups_that_differ_only_in_spelling_are_named(tmp_path, capsys):
+    frame = good()
+    frame.loc[:9, "sex"] = frame.loc[:9, "sex"].replace({"m": "M "})
+    assert run(written(tmp_path, frame), tmp_path / "out", "--no-stack") == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "'M ', 'm' of sex are taken as different groups: if they are one, write it in one way only." in shown
+    assert run(written(tmp_path, good()), tmp_path / "other", "--no-stack") == 0
+    assert "taken as different groups" not in capsys.readouterr().out

@@ -135,7 +135,7 @@ def test_same_seed_same_weights_other_seed_other_rows(file, tmp_path):
     ("options", "message"),
     [
         (["--tau", "0.1", "--min-fairness", "0.9"], "--tau and --min-fairness both choose"),
-        (["--tau", "-0.1"], "--tau must be in [0, inf]"),
+        (["--tau", "-0.1"], "--tau must be at least 0"),
         (["--min-fairness", "1.1"], "--min-fairness must be in [0, 1]"),
         (["--test-size", "1.5"], "--test-size must be in (0, 1)"),
         (["--min-fairness", "0.9", "--confidence", "0.9", "--test-size", "0.9"], "--test-size must leave two tenths"),
@@ -209,7 +209,7 @@ def test_saved_stack_goes_by_name_and_answers_in_the_words_of_the_file(frame, tm
     words.drop(columns="m/2").to_csv(tmp_path / "less.csv", index=False)
     command = ["apply", str(tmp_path / "out" / "model.skops"), str(tmp_path / "less.csv"), "--out"]
     assert main([*command, str(tmp_path / "no.csv")]) == 2
-    assert "must name a column of less.csv; got 'm/2'" in capsys.readouterr().err
+    assert "FILE must have a column for each model of the stack; less.csv has no 'm/2'" in capsys.readouterr().err
     assert not (tmp_path / "no.csv").exists()
 
 

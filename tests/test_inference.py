@@ -418,7 +418,7 @@ def test_errors_say_what_to_do():
         fauc_interval(y, scores, sensitive_features=sex, accuracy=lambda a, b: 1.0)
     with pytest.raises(InvalidInputError, match="confidence must be in"):
         fauc_interval(y, scores, sensitive_features=sex, confidence=95)
-    with pytest.raises(InvalidInputError, match="n_resamples must be in"):
+    with pytest.raises(InvalidInputError, match="n_resamples must be at least"):
         fauc_interval(y, scores, sensitive_features=sex, n_resamples=3)
     with pytest.raises(InvalidInputError, match="did you mean 'bayesian'"):
         fauc_interval(y, scores, sensitive_features=sex, method="bayes")

@@ -222,7 +222,7 @@ def test_what_is_wrong_is_said(kind: Any, data: Data) -> None:
         quick(kind, fairness="equal_opportunity").fit(X, y, sensitive_features=odd)
     with pytest.raises(InvalidInputError, match="did you mean 'equalized_odds'"):
         quick(kind, fairness="equalised_odds").fit(X, y, sensitive_features=group)
-    with pytest.raises(InvalidInputError, match=f"{kind.knob} must be in"):
+    with pytest.raises(InvalidInputError, match=f"{kind.knob} must be at least"):
         quick(kind, **{kind.knob: -1.0}).fit(X, y, sensitive_features=group)
     with pytest.raises(InvalidInputError, match="at least one value"):
         quick(kind).fit_grid(X, y, sensitive_features=group, values=[])
@@ -331,7 +331,7 @@ def test_the_step_of_the_adversary(data: Data) -> None:
         )
     with pytest.raises(InvalidInputError, match="adversary_step must be a number or 'auto'; got 'fast'"):
         FAGTB(adversary_step="fast").fit(X, y, **fit)
-    with pytest.raises(InvalidInputError, match="adversary_step must be in"):
+    with pytest.raises(InvalidInputError, match="adversary_step must be at least"):
         FAGTB(adversary_step=-1.0).fit(X, y, **fit)
 
 
@@ -447,8 +447,8 @@ def test_prediction_needs_no_torch_and_training_leaves_its_threads_alone(data: D
     [
         ({"epochs": 0}, "epochs must be an int of at least 1; got 0"),
         ({"batch_size": "all"}, "batch_size must be an int or 'auto'; got 'all'"),
-        ({"batch_size": 0}, r"batch_size must be in \[1, inf\]; got 0"),
-        ({"learning_rate": -1}, "learning_rate must be in"),
+        ({"batch_size": 0}, "batch_size must be at least 1; got 0"),
+        ({"learning_rate": -1}, "learning_rate must be at least"),
     ],
 )
 def test_bad_training_settings_are_named(settings: dict[str, Any], message: str, data: Data) -> None:

@@ -443,8 +443,8 @@ class TestLearning:
     @pytest.mark.parametrize(
         ("changed", "message"),
         [
-            ({"cv": 1}, "cv must be in"),
-            ({"n_repeats": 1}, "n_repeats must be in .*two subsamples"),
+            ({"cv": 1}, "cv must be at least"),
+            ({"n_repeats": 1}, "n_repeats must be .*two subsamples"),
             ({"track": "both"}, "track must be one of"),
             ({"estimators": []}, "estimators must be a non-empty list"),
         ],
@@ -465,8 +465,8 @@ class TestBadInput:
             ({"fairness": [([True], [False])]}, "fairness must be one of .*got list"),
             ({"confidence": 1.0}, r"confidence must be in \(0, 1\)"),
             ({"grid": [0.5, 1.1]}, r"grid must hold levels of fairness in \[0, 1\]"),
-            ({"n_points": 1}, "n_points must be in"),
-            ({"cv": 1}, "cv must be in"),
+            ({"n_points": 1}, "n_points must be at least"),
+            ({"cv": 1}, "cv must be at least"),
             ({"X": np.zeros(500)}, r"X must be a table of shape \(n, p\); got shape \(500,\)"),
             ({"X": np.zeros((3, 2))}, "X must have as many rows as y, 500; got 3"),
             ({"y": np.arange(500.0)}, "regression has no achievable frontier"),

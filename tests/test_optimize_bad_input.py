@@ -70,9 +70,7 @@ class TestPrediction:
             model.at()
         with pytest.raises(InvalidInputError, match="exactly one of tau and target"):
             model.at(tau=0.1, target=0.1)
-        with pytest.raises(
-            InvalidInputError, match=r"tau must be in \[0, inf\]; got -1; the smallest feasible tau is 0"
-        ):
+        with pytest.raises(InvalidInputError, match=r"tau must be at least 0; got -1; the smallest feasible tau is 0"):
             model.at(tau=-1)
         with pytest.raises(
             InvalidInputError, match=r"target must be 1 finite number\(s\), one per contrast; got \[0.1, 0.2\]"

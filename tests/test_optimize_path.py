@@ -373,7 +373,7 @@ class TestBadInput:
         [
             ({}, "exactly one of tau, penalty and target; got none"),
             ({"tau": 0.1, "penalty": 1.0}, r"exactly one .*; got \['tau', 'penalty'\]"),
-            ({"tau": -0.1}, r"tau must be in \[0, inf\]; got -0.1; the smallest feasible tau is 0"),
+            ({"tau": -0.1}, r"tau must be at least 0; got -0.1; the smallest feasible tau is 0"),
             ({"tau": "a"}, "tau must be a number; got 'a'"),
             ({"penalty": -1.0}, r"penalty must be in \[0, 1e\+100\]; got -1.0"),
             ({"tau": 0.1, "alpha": -1.0}, r"alpha must be in \[0, 1e\+100\]; got -1.0"),

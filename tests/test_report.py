@@ -104,6 +104,7 @@ def test_four_fifths_is_a_ratio_and_fairness_a_difference():
     (rule,) = summary["four_fifths"]
     assert rule["ratio"] == 0.5
     assert rule["verdict"] == "cannot tell"  # 2 persons against 4
+    assert plain(summary["rule"]).endswith(" is below four fifths in these rows, which are too few to be sure.")
     assert rule["model"] == "rare"
 
 
@@ -113,6 +114,7 @@ def test_a_model_that_selects_nobody_has_no_ratio():
     summary = summarise(evaluate(y, scores, sensitive_features=sex), Settings(source="x"))
     assert summary["four_fifths"][0]["ratio"] is None
     assert "nobody" in plain(summary["rule"])
+    assert plain(summary["overview"]).endswith(" 1 selects nobody.")
     json.dumps(summary, allow_nan=False)
 
 

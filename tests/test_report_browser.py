@@ -448,7 +448,7 @@ def test_an_interval_beside_the_figure_says_why_it_is_there(browser, tmp_path):
     file = tmp_path / "report.html"
     file.write_text(render_html(found), encoding="utf-8")
     report = Report(browser, file)
-    assert "allows for the luck of the best of many" in report.text(".keys")
+    assert "takes into account that the best of many is partly chance" in report.text(".keys")
     report.context.close()
 
 
@@ -518,6 +518,30 @@ def test_a_thousand_models_stay_small_and_quick(browser, tmp_path):
         assert float(report.text("#fauc-value")) == pytest.approx(expected, abs=1e-6)
     assert report.problems == []
     report.context.close()
+
+
+def test_many_models_do_not_push_the_chart_out_of_reach(browser, tmp_path):
+    y, scores, sensitive = data()
+    rng = np.random.default_rng(0)
+    many = {f"m_{j}": rng.random(len(y)) for j in range(60)}
+    few, tall = tmp_path / "few.html", tmp_path / "tall.html"
+    few.write_text(render_html(summarise(evaluate(y, scores, sensitive_features=sensitive), Settings(source="x"))))
+    tall.write_text(render_html(summarise(evaluate(y, many, sensitive_features=sensitive), Settings(source="x"))))
+    tops = []
+    for file in (few, tall):
+        report = Report(browser, file, viewport={"width": 1024, "height": 800})
+        tops.append(report.page.locator("#chart").evaluate("e => e.getBoundingClientRect().top"))
+        if file is tall:
+            table = report.page.locator(".tall")
+            table.focus()
+            report.page.keyboard.press("End")
+            report.page.wait_for_timeout(500)
+            assert table.evaluate("e => e.scrollTop") > 100
+            report.page.emulate_media(media="print")
+            heights = table.evaluate("e => [e.scrollHeight, e.clientHeight]")
+            assert heights[0] == heights[1]
+        report.context.close()
+    assert tops[1] < tops[0] + 600
 
 
 def test_regression_report(browser, tmp_path):

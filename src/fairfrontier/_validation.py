@@ -144,9 +144,16 @@ def number(
         raise InvalidInputError(f"{parameter} must be a number; got {value!r}{advice}") from None
     inside = low < result < high if strict else low <= result <= high
     if not inside:
-        left, right = "()" if strict else "[]"
-        raise InvalidInputError(f"{parameter} must be in {left}{low:g}, {high:g}{right}; got {value!r}{advice}")
+        raise InvalidInputError(f"{parameter} must be {_within(low, high, strict)}; got {value!r}{advice}")
     return result
+
+
+def _within(low: float, high: float, strict: bool = False) -> str:
+    """Say where a number must be, without a limit that is infinite."""
+    if strict or high < np.inf:
+        left, right = "()" if strict else "[]"
+        return f"in {left}{low:g}, {high:g}{right}"
+    return "a number" if low == -np.inf else f"at least {low:g}"
 
 
 def whole_number(value: Any, *, parameter: str, low: float = -np.inf, high: float = np.inf, advice: str = "") -> int:
@@ -170,7 +177,7 @@ def whole_number(value: Any, *, parameter: str, low: float = -np.inf, high: floa
     if whole is None:
         raise InvalidInputError(f"{parameter} must be a whole number; got {value!r}{advice}")
     if not low <= whole <= high:
-        raise InvalidInputError(f"{parameter} must be in [{low:g}, {high:g}]; got {value!r}{advice}")
+        raise InvalidInputError(f"{parameter} must be {_within(low, high)}; got {value!r}{advice}")
     return whole
 
 
@@ -412,16 +419,20 @@ def sample_weights(sample_weight: Any, n_rows: int, *, first_row: int = 0, whole
         )
     if not whole:
         return weights
-    if not weights.any():
-        raise InvalidInputError("sample_weight must have a positive sum; got only zeros: give some row a weight")
     with np.errstate(over="ignore"):
-        total = weights.sum()
+        total_weight(float(weights.sum()), parameter="sample_weight")
+    return weights
+
+
+def total_weight(total: float, *, parameter: str) -> None:
+    """Raise if the weights of all rows are zero, or too large or too small to compute with."""
+    if total == 0:
+        raise InvalidInputError(f"{parameter} must have a positive sum; got only zeros: give some row a weight")
     if not 1.0 / _LARGEST_WEIGHT <= total <= _LARGEST_WEIGHT:
         raise InvalidInputError(
-            f"sample_weight must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
+            f"{parameter} must sum to {1.0 / _LARGEST_WEIGHT:g} at least and {_LARGEST_WEIGHT:g} at most; got "
             f"{total:g}: divide all weights by a common number"
         )
-    return weights
 
 
 def attributes(sensitive_features: Any, n_rows: int) -> tuple[Attribute, ...]:
@@ -472,6 +483,17 @@ def _attribute(name: str, values: NDArray[Any]) -> Attribute:
 
 def check_groups(groups: Sequence[Any], name: str) -> None:
     """Raise if an attribute has one group only, or is a number and no set of groups."""
+    check_no_measurement(groups, name)
+    if len(groups) < 2:
+        shown = repr(groups[0]) if groups else "no row at all"
+        raise GroupError(
+            f"sensitive_features[{name!r}] must have at least two groups; got only {shown}: "
+            "fairness compares groups, so use rows in which more than one occurs"
+        )
+
+
+def check_no_measurement(groups: Sequence[Any], name: str) -> None:
+    """Raise if an attribute is a number with fractions and no set of groups; warn of many whole numbers."""
     numbers = (int, float, np.integer, np.floating)
     if len(groups) > _MOST_NUMBERS and all(isinstance(group, numbers) for group in groups):
         advice = (
@@ -484,12 +506,6 @@ def check_groups(groups: Sequence[Any], name: str) -> None:
             raise GroupError(advice + ("; of probabilities of groups make ProbableGroups(matrix)" if shares else ""))
         # Whole numbers may be codes of groups.
         warnings.warn(advice, UserWarning, stacklevel=2)
-    if len(groups) < 2:
-        shown = repr(groups[0]) if groups else "no row at all"
-        raise GroupError(
-            f"sensitive_features[{name!r}] must have at least two groups; got only {shown}: "
-            "fairness compares groups, so use rows in which more than one occurs"
-        )
 
 
 def unit_interval_pairs(

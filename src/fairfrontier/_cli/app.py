@@ -493,7 +493,7 @@ def reproduce(
         tracks=track,
         own=method,
         grid=grid,
-        data=None if data is None else user_table(data, label, sensitive, positive, drop, keep),
+        data=user_table(data, label, sensitive, positive, drop, keep),
     )
 
 

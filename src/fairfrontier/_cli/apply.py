@@ -1,6 +1,6 @@
 """The command `apply`: score the rows of a new file with a saved stack, by the names of its columns."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text
-from fairfrontier._cli.table import open_file
+from fairfrontier._cli.options import MOST_ROWS, check_column, check_numbers, is_text, shown
+from fairfrontier._cli.table import SLACK, open_file
 from fairfrontier._columns import finite, is_missing
 from fairfrontier._extras import require
 from fairfrontier._persistence import load
@@ -21,7 +21,7 @@ from fairfrontier.chunks._files import is_number
 from fairfrontier.chunks._formats import NOTHING, TableFile, read_batches
 from fairfrontier.chunks._source import StreamedChunks
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.report._prepare import as_text, in_bands, label_text
+from fairfrontier.report._prepare import UNKNOWN, as_text, in_bands, label_text
 from fairfrontier.report._tables import proportion_test
 from fairfrontier.search import FairSearch, SearchModel
 from fairfrontier.search._table import News, read_columns
@@ -58,8 +58,11 @@ def count_groups(rows: Rows, selected: NDArray[Any]) -> GroupRates:
     counts: dict[str, dict[str, tuple[float, int]]] = {}
     for name, values in rows.sensitive.items():
         texts, codes = as_text(values)
-        total = np.bincount(codes[codes >= 0], minlength=len(texts))
-        chosen = np.bincount(codes[codes >= 0], weights=selected[codes >= 0], minlength=len(texts))
+        if (codes < 0).any():  # rows without a group are counted, too
+            codes = np.where(codes < 0, len(texts), codes)
+            texts = [*texts, UNKNOWN]
+        total = np.bincount(codes, minlength=len(texts))
+        chosen = np.bincount(codes, weights=selected, minlength=len(texts))
         counts[name] = {text: (float(chosen[i]), int(total[i])) for i, text in enumerate(texts)}
     return GroupRates(counts)
 
@@ -83,7 +86,7 @@ def run_apply(
     """Score a file and write score and decision of every row, in the order of the file."""
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
-    model = load(model_file)
+    model = _loaded(model_file)
     model = model.model_ if isinstance(model, FairSearch) else model
     table = open_file(file)
     kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
@@ -102,6 +105,15 @@ def run_apply(
             total, rates = total + rows, rates + found
     moved = _moved(rates, getattr(model, "group_rates_", {}))
     return Applied(total, rates, moved, regression=not hasattr(model, "classes_"))
+
+
+def _loaded(model_file: Path) -> Any:
+    """Load what `stack` or `search` wrote; errors name the argument."""
+    try:
+        return load(model_file)
+    except InvalidInputError as error:
+        ours = str(error).replace("path must be a file written by save", "MODEL must be what `stack` or `search` wrote")
+        raise InvalidInputError(ours) from None
 
 
 def _checked_names(table: TableFile, keep: tuple[str, ...], written: tuple[str, ...]) -> tuple[str, ...]:
@@ -172,18 +184,18 @@ class _Reading:
     def of(cls, model: Any, table: TableFile, keep: tuple[str, ...]) -> "_Reading":
         """Return how a model reads a file, of which it checks the columns."""
         decisions = {}
+        _check_there(table, model.names_)
         for name in model.names_:
-            check_column(table, name, option="MODEL")
             words = getattr(model, "_decisions_", {}).get(name)  # of an older file there are none
             if words is not None and is_text(table.types[name]):
                 decisions[name] = tuple(words)
             else:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         groups = tuple(name for name, _ in getattr(model, "_groups_", []) if name in table.types)
         bands = {name: tuple(getattr(model, "_bands_", {}).get(name, ())) for name in groups}
         for name, limits in bands.items():
             if limits:
-                check_numbers(table, name, option="MODEL")
+                check_numbers(table, name, option="FILE")
         limits_of = {name: limits for name, limits in bands.items() if limits}
         return cls(table, tuple(model.names_), keep, groups, limits_of, decisions)
 
@@ -229,6 +241,27 @@ class _Reading:
         return Rows(None, rows.scores, found, rows.names, rows.row)
 
 
+def _check_there(table: TableFile, names: Sequence[str]) -> None:
+    """Raise for columns of the stack's models that a file does not have, and name them."""
+    missing = [name for name in names if name not in table.types]
+    if missing:
+        raise InvalidInputError(
+            f"FILE must have a column for each model of the stack; {table.path.name} has no {shown(missing)}: its "
+            f"columns are {shown(list(table.types))}"
+        )
+
+
+def _check_unit(rows: Rows) -> None:
+    """Refuse scores outside [0, 1], as `stack` does: they are not what the stack was fitted to."""
+    low, high = rows.scores.min(axis=0), rows.scores.max(axis=0)
+    for name, least, most in zip(rows.names, low.tolist(), high.tolist(), strict=True):
+        if least < -SLACK or most > 1 + SLACK:
+            raise InvalidInputError(
+                f"FILE must have scores in [0, 1], as the stack was fitted to; got {least:g} to {most:g} in {name!r}: "
+                "turn them into probabilities first"
+            )
+
+
 def _labels(model: Any) -> Any:
     """Return the two labels as they stood in the file that the stack was fitted to; None: it predicts numbers."""
     classes, own = getattr(model, "classes_", None), getattr(model, "_labels_", None)
@@ -243,6 +276,8 @@ def _scored(reading: _Reading, model: Any, chunk_rows: int | None) -> Iterator[t
     labels = _labels(model)
     for rows in reading.chunks(chunk_rows):
         finite(rows.scores, parameter="FILE", names=rows.names, rows=rows.row + 1)  # a file's rows count from 1
+        if hasattr(model, "_labels_"):  # the command `stack` fits to such scores alone
+            _check_unit(rows)
         H = rows.scores.astype(np.float64)
         scores: FloatArray = model._scores_of(H)
         columns, selected = reading.copied(rows), scores

@@ -35,6 +35,8 @@ def run_audit(options: AuditOptions, *, stack: bool = True, progress: Any = None
     weight = options.check()
     if options.label is None and options.accuracy != "accuracy":
         raise InvalidInputError("--accuracy needs --label: without labels no decision is right or wrong")
+    if options.label is None and options.positive is not None:
+        raise InvalidInputError("--positive needs --label: without labels there is no positive one")
     if options.label is None and options.fairness != "demographic_parity":
         raise InvalidInputError(f"--fairness {options.fairness} needs --label; without it there is demographic_parity")
     with threadpool_limits(limits=1):  # many small products: threads would mostly wait for one another
@@ -216,7 +218,7 @@ def _stack_summary(
     fitted: FittedStack, settings: Settings, choice: str, bounds: tuple[float, float] | None
 ) -> dict[str, Any]:
     """Return the summary of a stack on rows that it has not seen."""
-    shown = f" and shown to be fair on {fitted.n_calibration:,} more" if fitted.n_calibration else ""
+    shown = f", and its fairness was tested on {fitted.n_calibration:,} more" if fitted.n_calibration else ""
     note = (
         f"The stack was fitted on {fitted.n_fit:,} rows{shown}; all figures are for the other "
         f"{fitted.base.n_rows:,}. Its operating point was chosen without them: {choice}."

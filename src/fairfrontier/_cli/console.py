@@ -177,7 +177,7 @@ def print_rates(console: Console, summary: dict[str, Any]) -> None:
     console.print(table)
     console.print()
     console.print(sentence(summary["overview"]))
-    console.print(Text(f"Selected: {summary['settings']['rule']}."))
+    console.print(Text(f"Selected: {printable(summary['settings']['rule'], 400)}."))
     for note in summary["notes"]:
         console.print(Text(f"Note: {printable(note, 400)}", style="dim"))
 
@@ -197,7 +197,11 @@ def print_applied(console: Console, applied: Any, out: Path) -> None:
         console.print()
     for warning in applied.warnings:
         console.print(Text(f"Warning: {printable(warning, 400)}", style="bold"))
-    console.print(Text(f"{applied.n_rows:,} rows scored. Written to {printable(str(out), 400)}."))
+    console.print(
+        Text(
+            f"{applied.n_rows:,} row{'' if applied.n_rows == 1 else 's'} scored. Written to {printable(str(out), 400)}."
+        )
+    )
 
 
 def print_search(console: Console, summary: dict[str, Any]) -> None:

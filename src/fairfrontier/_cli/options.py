@@ -296,6 +296,11 @@ def _matching(table: TableFile, patterns: Sequence[str], others: list[str]) -> t
     for pattern in patterns:
         matches = [pattern] if pattern in available else fnmatch.filter(others, pattern)
         if not matches:
+            if pattern in table.types:
+                raise InvalidInputError(
+                    "--scores must name other columns than --label, --sensitive and --sample-weight; got "
+                    f"{pattern!r}: name columns of scores"
+                )
             if not any(character in pattern for character in "*?["):
                 check_column(table, pattern, option="--scores")
             raise InvalidInputError(f"--scores {pattern!r} must match a column; the others are {shown(others)}")
@@ -336,9 +341,8 @@ def check_numbers(table: TableFile, name: str, *, option: str) -> None:
     if other is not None:
         raise InvalidInputError(f"{option} {name!r} must be numbers; got {other}")
     such = "" if example is None else f" such as {example[1][:40]!r} in row {example[0]}"
-    raise InvalidInputError(
-        f"{option} {name!r} must be numbers; got text{such}: correct the file or name another column"
-    )
+    advice = "correct the file or name another column" if option.startswith("--") else "correct the file"
+    raise InvalidInputError(f"{option} {name!r} must be numbers; got text{such}: {advice}")
 
 
 def _no_numbers(table: TableFile, name: str) -> str:
@@ -356,8 +360,8 @@ def _no_numbers(table: TableFile, name: str) -> str:
     if example is not None and example[2] >= _NEARLY:
         row, word, _ = example
         raise InvalidInputError(
-            f"column {name!r} of {table.path.name} is numbers but for words such as {word[:40]!r} in row {row}: are "
-            "they scores? Correct the file, or say with --scores which columns are scores"
+            f"column {name!r} of {table.path.name} holds numbers and also words, such as {word[:40]!r} in row {row}: "
+            "leave cells without a number empty, or name the columns of scores with --scores"
         )
     other = _other_decimals(table, name) if example is None else None
     if other is not None:
@@ -376,10 +380,10 @@ def _other_decimals(table: TableFile, name: str) -> str | None:
     example = next((str(text) for text in texts if sign in str(text)), None)
     if example is None:
         return None
-    return (
-        f"numbers with a decimal {mine}, such as {example[:40]!r}, where other numbers of the file have a {others}: "
-        "write all of them the same way"
-    )
+    where, advice = f"where other numbers of the file have a {others}", "write all of them the same way"
+    if table.csv.delimiter == ",":
+        where, advice = "where commas separate the columns", "write numbers with a point and no comma"
+    return f"numbers with a decimal {mine}, such as {example[:40]!r}, {where}: {advice}"
 
 
 def _first_word(table: TableFile, name: str) -> tuple[int, str, float] | None:

@@ -73,14 +73,20 @@ def run_reproduce(
 
 
 def user_table(
-    data: Path,
+    data: Path | None,
     label: str | None,
     sensitive: str | None,
     positive: str | None,
     drop: Sequence[str] | None,
     keep: Sequence[str] | None,
-) -> "UserTable":
-    """Return the user's table of the options."""
+) -> "UserTable | None":
+    """Return the user's table of the options; None: the paper's tasks are meant."""
+    if data is None:
+        about = {"--label": label, "--sensitive": sensitive, "--positive": positive, "--drop": drop, "--keep": keep}
+        for option, value in about.items():
+            if value:
+                raise InvalidInputError(f"{option} needs --data, the file that it is about; got none")
+        return None
     from fairfrontier._cli.table import positive_label
     from fairfrontier.benchmark import UserTable
     from fairfrontier.benchmark._tasks import label_values

@@ -1,6 +1,7 @@
 """From a file to the rows of an audit: open it, look at it once, and prepare its chunks."""
 
 import difflib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatch
@@ -17,16 +18,18 @@ from fairfrontier._cli.options import (
     check_column,
     check_numbers,
     check_once,
+    is_numeric,
     parse_bands,
     parse_thresholds,
     score_columns,
     shown,
 )
-from fairfrontier._validation import one_of
+from fairfrontier._validation import one_of, total_weight
 from fairfrontier.chunks import file_chunks, whole
 from fairfrontier.chunks._formats import TableFile, open_table
 from fairfrontier.chunks._source import StreamedChunks, gathered, single_precision
 from fairfrontier.exceptions import GroupError, InvalidInputError
+from fairfrontier.identify._points import CONSTANT
 from fairfrontier.report._prepare import (
     NO_ROW,
     Banded,
@@ -47,6 +50,8 @@ MOST_DOUBLE = 2**24
 _PIECE = 2**20
 # Models whose missing scores are counted one by one.
 _MOST_NOTES = 12
+# Groups of similar names that are named.
+_MOST_ALIKE = 4
 # Why a column of numbers was not taken as scores by itself.
 _OUTSIDE = "lies outside [0, 1]"
 # Scores that rounding has put a hair outside [0, 1].
@@ -101,9 +106,9 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         notes.append(
             f"{options.sample_weight!r} is the sample weight and therefore no model, though --scores matches it."
         )
-    notes += [f"{count:,} rows have no {name}." for name, (_, count) in survey.missing.items()]
+    notes += [f"{_rows_have(count)} no {name}." for name, (_, count) in survey.missing.items()]
     notes += [
-        f"{count:,} rows have no score of {name}."
+        f"{_rows_have(count)} no score of {name}."
         for name, count in zip(names, survey.n_no_score[list(kept)].tolist(), strict=True)
         if count
     ][:_MOST_NOTES]
@@ -119,6 +124,7 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
     if n_rows < survey.n_rows:
         notes.append(f"{survey.n_rows - n_rows:,} of {survey.n_rows:,} rows were left out because they lack a value.")
     groups = {name: sorted(values) for name, values in survey.groups.items()}
+    notes += _alike(groups)
     scaled, threshold, rule = chunks, 0.5, ""
     if not options.regression:
         limits, rule = _limits(options, chunks, survey.only_01[list(kept)], in_memory)
@@ -142,6 +148,25 @@ def open_audit(options: AuditOptions, progress: Any = None) -> AuditTable:
         tuple(notes),
         columns.left_out,
     )
+
+
+def _rows_have(count: int) -> str:
+    return "1 row has" if count == 1 else f"{count:,} rows have"
+
+
+def _alike(groups: Mapping[str, Sequence[str]]) -> list[str]:
+    """Name groups that people would write as one, such as 'Male' and 'male '."""
+    notes = []
+    for name, values in groups.items():
+        written: dict[str, list[str]] = {}
+        for value in values:
+            written.setdefault(label_text(" ".join(value.split())).casefold(), []).append(value)
+        notes += [
+            f"{shown(several)} of {name} are taken as different groups: if they are one, write it in one way only."
+            for several in written.values()
+            if len(several) > 1
+        ][:_MOST_ALIKE]
+    return notes
 
 
 def _common_threshold(options: AuditOptions) -> float | None:
@@ -233,7 +258,7 @@ def sensitive_bands(table: TableFile, sensitive: Sequence[str]) -> dict[str, tup
 def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None = None) -> TableFile:
     """Open a file that was named on the command line; it must have rows."""
     if path.is_dir():
-        raise InvalidInputError(f"FILE must be a CSV or Parquet file; {str(path)!r} is a folder")
+        raise InvalidInputError(f"FILE must be a CSV, Parquet or Excel file; {str(path)!r} is a folder")
     if not path.exists():
         siblings = [p.name for p in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, siblings, n=1)
@@ -246,7 +271,8 @@ def open_file(path: Path, *, delimiter: str | None = None, encoding: str | None 
 
 
 def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
-    """Raise for missing labels and groups, for an attribute with one group only, and for far too many."""
+    """Raise for missing labels and groups, for an attribute with one group only or far too many, and for weights."""
+    total_weight(survey.weight, parameter="--sample-weight")
     for name, (row, _) in survey.missing.items():
         option = "--label" if name == options.label else "--sensitive"
         if options.missing == "drop" or (options.missing == "group" and name != options.label):
@@ -258,9 +284,14 @@ def _check_survey(survey: Survey, options: AuditOptions, kind: str) -> None:
         )
     for name, groups in survey.groups.items():
         if len(groups) > MAX_GROUPS:
+            advice = (
+                f"put the numbers into bands, such as --sensitive {shlex.quote(f'{name}:20,40,60')}"
+                if all(map(is_numeric, groups))
+                else "merge small groups in the file"
+            )
             raise GroupError(
                 f"--sensitive {name!r} must have at most {MAX_GROUPS} groups; got {len(groups)} different values: "
-                "put them into bands first, such as ages into 'under 40' and '40 or more'"
+                f"{advice}"
             )
         if len(groups) < 2:
             got = f"only {next(iter(groups))!r}" if groups else "none"
@@ -282,6 +313,7 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not columns.named:
         copies, fractions = survey.is_copy_of_label(), bool((inside & ~survey.only_01).any())
         reasons = [
+            (survey.n_no_score == survey.n_rows, "is empty"),
             (unit & ~inside, _OUTSIDE),
             (copies, "agrees with the label in every row"),
             (survey.only_01 & unit & fractions, "holds only 0 and 1 where the other columns hold scores"),
@@ -292,6 +324,11 @@ def _kept(survey: Survey, columns: ScoreColumns, options: AuditOptions) -> tuple
     if not kept:
         why = "; ".join(f"{name!r} {reason}" for name, reason in list(left_out.items())[:4])
         raise InvalidInputError(f"no column of {options.file.name} can be scores ({why}): name them with --scores")
+    if options.label is not None and CONSTANT in (columns.names[i] for i in kept):
+        raise InvalidInputError(
+            f"--scores must name no column {CONSTANT!r}, which is what reports call the same decision for everyone: "
+            "rename the column, or leave it out"
+        )
     general, of_model = parse_thresholds(options.threshold)
     beyond = [name for name, reason in left_out.items() if reason == _OUTSIDE]
     for limit in general:
@@ -334,7 +371,9 @@ def _column_notes(columns: ScoreColumns, names: tuple[str, ...]) -> list[str]:
         by_reason.setdefault(reason, []).append(name)
     if by_reason:
         parts = "; ".join(f"{shown(of_reason)} ({reason})" for reason, of_reason in by_reason.items())
-        notes.append(f"Columns that were left out: {parts}. Name a column with --scores to take it all the same.")
+        notes.append(
+            f"Columns that were left out: {parts}. If one of them holds scores, name all models with --scores."
+        )
     return notes
 
 
@@ -342,7 +381,13 @@ def positive_label(written: Mapping[str, str], name: str, positive: str | None) 
     """Return the negative and the positive label, and how the positive one was found if nobody named it."""
     values = sorted(written.values())
     if len(values) != 2:
-        advice = "for a numeric target pass --accuracy r2" if len(values) > 2 else "both must occur"
+        advice = (
+            "both must occur"
+            if len(values) < 2
+            else "for a numeric target pass --accuracy r2"
+            if all(map(is_numeric, values))
+            else "write each of them in one way only, or leave other rows out"
+        )
         raise InvalidInputError(
             f"--label {name!r} must have two values; got {len(values)} ({shown(values, 5)}): {advice}"
         )

@@ -71,7 +71,10 @@ def show(found: Estimate) -> str:
 
 def table_title(summary: TableSummary) -> str:
     """Return what a table is about, with its track."""
-    return f"{TITLES[summary.table]}, {TRACKS[summary.track]}"
+    title = TITLES[summary.table]
+    if not TASKS.keys() >= set(summary.tasks):  # a user's table is not the paper's
+        title = title.partition(" (")[0]
+    return f"{title}, {TRACKS[summary.track]}"
 
 
 def column_title(task: str) -> str:

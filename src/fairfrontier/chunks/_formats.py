@@ -18,6 +18,12 @@ _PURPOSE = "Reading a file"
 _PARQUET_MAGIC = b"PAR1"
 _COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\x28\xb5\x2f\xfd": "zstd"}
 _ARCHIVE_MAGIC = b"PK\x03\x04"
+_OTHERS = {
+    b"\xfd7zX": "an xz archive: unpack it",
+    b"ARRO": "a Feather or Arrow file: write it as Parquet",
+    b"\xd0\xcf\x11\xe0": "a file of an old Excel: save it as .xlsx or as CSV",
+    b"%PDF": "a PDF: export its table as CSV",
+}
 # Bytes of a CSV file that are parsed at once: no line may be longer.
 BLOCK = 2**25
 # Where lines are shorter, the types of the columns are those of so many of its first bytes, and so many are parsed at
@@ -25,8 +31,12 @@ BLOCK = 2**25
 _HEAD, SMALL_BLOCK = 2**23, 2**22
 # Bytes that are looked at to find out the encoding, and the delimiter and the decimal point.
 _ENCODING_SAMPLE, _FORMAT_SAMPLE = 2**26, 2**20
+_UTF16_SAMPLE = 200
+_WINDOWS_ONLY, _NOT_WINDOWS = re.compile(rb"[\x80-\x9f]"), re.compile(rb"[\x81\x8d\x8f\x90\x9d]")
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAMPLE_LINES = 5000
+# What pyarrow says of a row that has more or fewer cells than the header; it counts the header.
+_UNEVEN = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.I)
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.I)
 # Words of CSV files that stand for nothing, beside the empty cell.
@@ -110,7 +120,7 @@ def open_table(path: str | Path, *, delimiter: str | None = None, encoding: str 
     delimiter : str, optional
         What separates the columns of a CSV file; None: what its first lines look like.
     encoding : str, optional
-        Of a CSV file; None: UTF-8 where it is that, else Latin-1.
+        Of a CSV file; None: UTF-8 or UTF-16 where it is that, else Windows-1252 or Latin-1.
 
     Raises
     ------
@@ -133,6 +143,8 @@ def open_table(path: str | Path, *, delimiter: str | None = None, encoding: str 
         raise DataFileError(f"{file.name} must be a readable CSV file with a header; it is empty")
     if magic == _ARCHIVE_MAGIC:
         return _open_excel(file)
+    if magic in _OTHERS:
+        raise DataFileError(f"{file.name} must be a CSV, Parquet or Excel file; it is {_OTHERS[magic]}")
     return _open_csv(file, delimiter, encoding, magic)
 
 
@@ -308,17 +320,16 @@ def _guessed(
         if encoding != "utf8":
             notes.append(f"{file.name} is not UTF-8 text; it was read as {encoding}.")
     try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise DataFileError(f"encoding must be one that Python knows; got {encoding!r}: try latin1") from None
+        str(memoryview(b"    "), encoding, "replace")
+    except (LookupError, UnicodeError, AttributeError):  # not text, or not made for parts of a file
+        raise DataFileError(f"encoding must be one of text that Python knows; got {encoding!r}: try latin1") from None
     lines = sample[:_FORMAT_SAMPLE].decode(encoding, errors="replace").lstrip("\ufeff").splitlines()[:_SAMPLE_LINES]
     header = lines[0] if lines else ""
     if delimiter is None:
         delimiter = _delimiter(header)
         if delimiter != ",":
             notes.append(f"The columns of {file.name} are separated by {_DELIMITERS[delimiter]}.")
-    elif delimiter not in header and _delimiter(header) != ",":
-        found = _delimiter(header)
+    elif delimiter not in header and (found := _delimiter(header)) in header:
         raise DataFileError(
             f"{file.name} looks separated by {_DELIMITERS[found]}, not by {delimiter!r}: pass {found!r} or none"
         )
@@ -329,13 +340,19 @@ def _guessed(
 
 
 def _encoding(sample: bytes) -> str:
+    if sample.startswith((codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)):
+        return "utf32"
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf16"
+    first = sample[:_UTF16_SAMPLE]
+    if first.count(0) > len(first) // 4:  # half of the bytes of plain text in UTF-16 without a mark
+        return "utf-16-be" if first[::2].count(0) > first[1::2].count(0) else "utf-16-le"
     try:
         # Not final: the sample may end inside a character.
         codecs.getincrementaldecoder("utf8")().decode(sample, final=False)
     except UnicodeDecodeError:
-        return "latin1"
+        # Where Latin-1 has control characters, Windows has the euro sign, dashes and quotation marks.
+        return "cp1252" if _WINDOWS_ONLY.search(sample) and not _NOT_WINDOWS.search(sample) else "latin1"
     return "utf8"
 
 
@@ -384,6 +401,17 @@ def _types(schema: Any, file: Path) -> dict[str, Any]:
 def _damaged(file: Path, kind: str, error: Exception, after_row: int | None = None) -> DataFileError:
     """Return a one-line error from pyarrow's, which may quote the file at length."""
     reason = " ".join(str(error).split()) or type(error).__name__
+    uneven = _UNEVEN.search(reason) if kind == "CSV" else None
+    if uneven is not None:
+        row, columns, got = (int(number) for number in uneven.groups())
+        advice = (
+            "delete lines above the header, or name the --delimiter"
+            if columns == 1 or row == 2
+            else "correct it, and put text that holds the delimiter into quotes"
+        )
+        reason = f"row {row - 1} has {got} cell{'' if got == 1 else 's'} and the header {columns}: {advice}"
+    elif "Empty CSV file" in reason:
+        reason = "it has no header with columns"
     reason = reason if len(reason) <= 200 else reason[:199] + "…"
     after = "" if not after_row else f" after row {after_row}"
     return DataFileError(f"{file.name} must be a readable {kind} file; it is not{after}: {reason}")

@@ -544,6 +544,7 @@ def _notes(
             yield f"randomize=True draws one of two models within what was asked, {offered}"
         return
     if limits.min_fairness is not None and rule.fairness(chosen)[0] < limits.min_fairness - 1e-6:
-        yield f"so few rows cannot show a fairness of {limits.min_fairness:g}: the place that seems fairest was taken"
+        level = f"{limits.min_fairness:g}"
+        yield f"these rows are too few to show a fairness of {level}: the stack that seems the fairest was taken"
     if alone and rule.jumps_at(float(chosen.place[0, 0])):
         yield "decisions jump here, many rows at once; randomize=True randomises between the two neighbours"

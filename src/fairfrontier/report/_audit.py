@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairfrontier import _validation as validate
 from fairfrontier._extras import require
 from fairfrontier._rows import Rows
 from fairfrontier._validation import number, one_of
@@ -176,6 +177,8 @@ class AuditResult:
             Also print the report with the Chromium that is installed.
         """
         target = Path(folder)
+        if target.exists() and not target.is_dir():
+            raise InvalidInputError(f"folder must be a folder; {str(target)!r} is a file: choose another name")
         target.mkdir(parents=True, exist_ok=True)
         write_results(self.summary, target, xlsx=xlsx, pdf=pdf)
         return target
@@ -201,7 +204,8 @@ def _shown(value: Any) -> str:
 
 def _frame(table: Table) -> Any:
     pandas = require("pandas", extra="pandas", purpose="A table of an audit")
-    return pandas.DataFrame(table.rows, columns=list(table.header))
+    frame = pandas.DataFrame(table.rows, columns=list(table.header))
+    return frame.astype(dict.fromkeys(frame.columns[frame.isna().all()], float))  # what is not known is NaN
 
 
 def audit(
@@ -293,7 +297,9 @@ def audit(
         raise InvalidInputError("achievable must be None without labels, and with another accuracy than 'accuracy'")
     if not labelled and (fairness, accuracy) != ("demographic_parity", "accuracy"):
         raise InvalidInputError("y_true must be given for another fairness or accuracy than the default; got None")
-    named_measure(fairness)  # raises if there is none of that name
+    if not labelled and positive is not None:
+        raise InvalidInputError(f"positive must be None where y_true is; got {positive!r}")
+    _check_groups(rows)
     settings = Settings(
         source="arrays",
         label="y_true",
@@ -301,8 +307,8 @@ def audit(
         accuracy=accuracy,
         sensitive_mode=one_of(sensitive_mode, ("separate", "intersectional"), parameter="sensitive_mode"),
         weight=StepWeight(0.8) if weight is None else weight,
-        min_fairness=min_fairness,
-        confidence=confidence,
+        min_fairness=number(min_fairness, parameter="min_fairness", low=0.0, high=1.0),
+        confidence=number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True),
         reference=reference or {},
         sample_weight=None if sample_weight is None else "sample_weight",
         title=title or default_title(len(rows.names), labelled=labelled),
@@ -316,13 +322,20 @@ def audit(
     limits = _limits(threshold, prepared, survey, labelled)
     unit = (np.zeros_like(survey.low), np.ones_like(survey.high)) if settings.regression else (survey.low, survey.high)
     chunks, limit = on_one_scale(whole(prepared), limits, unit if labelled else None, accuracy=accuracy)
-    left_out = f"{len(rows) - len(prepared):,} rows were left out." if len(prepared) < len(rows) else ""
+    n_left_out = len(rows) - len(prepared)
+    were = "1 row was" if n_left_out == 1 else f"{n_left_out:,} rows were"
+    left_out = (
+        f"{were} left out because {'it lacks' if n_left_out == 1 else 'they lack'} a value." if n_left_out else ""
+    )
     settings = replace(
         settings,
         positive=word,
         threshold=limit,
         rule=threshold_words(limits),
-        min_group=max(min_group, math.ceil(min_share * len(prepared))),
+        min_group=max(
+            int(number(min_group, parameter="min_group", low=0)),
+            math.ceil(number(min_share, parameter="min_share", low=0.0, high=1.0) * len(prepared)),
+        ),
         baseline=None if baseline is None else one_of(baseline, chunks.names, parameter="baseline"),
         notes=tuple(filter(None, (guess, left_out))),
     )
@@ -348,6 +361,13 @@ def _name_of(accuracy: Any) -> str:
             "accuracy must be a measure's name in an audit; got a function: tradeoff_points takes it"
         )
     return named_accuracy(accuracy).name
+
+
+def _check_groups(rows: Rows) -> None:
+    """Raise for attributes that are measurements, before they become text."""
+    for name, values in rows.sensitive.items():
+        groups = validate.distinct(values, parameter=f"sensitive_features[{name!r}]")[0]
+        validate.check_no_measurement([group for group in groups if not validate.is_missing(group)], name)
 
 
 def _prepared(

@@ -51,6 +51,7 @@ class Survey:
     """What a file holds; the surveys of two parts can be added."""
 
     n_rows: int  # how many rows
+    weight: float  # the sum of their weights
     labels: dict[str, int]  # the values of a class label, as `label_text` writes them, and how many rows have each
     written: dict[str, str]  # the same values as they stand in the file
     groups: dict[str, dict[str, int]]  # the same for each sensitive attribute
@@ -72,6 +73,7 @@ class Survey:
         """Return the survey of both parts together."""
         return Survey(
             self.n_rows + other.n_rows,
+            self.weight + other.weight,
             _added(self.labels, other.labels),
             {key: _plainest(self.written.get(key), other.written.get(key)) for key in (*self.written, *other.written)},
             {name: _added(groups, other.groups[name]) for name, groups in self.groups.items()},
@@ -142,7 +144,9 @@ class Surveyor:
             names = [(*names[first], ["", *texts][second]) for first, second in pairs]
         zeros, ones = ({label: np.zeros(rows.scores.shape[1]) for label in labels} for _ in range(2))
         ranges = _ranges(rows, list(labels), of_label, zeros, ones)
-        return Survey(len(rows), labels, written, groups, set(names), missing, *ranges, zeros, ones)
+        with np.errstate(over="ignore"):
+            weight = float(len(rows) if rows.weight is None else rows.weight.sum())
+        return Survey(len(rows), weight, labels, written, groups, set(names), missing, *ranges, zeros, ones)
 
 
 def as_text(values: NDArray[Any]) -> tuple[list[str], IntArray]:

@@ -314,8 +314,8 @@ def fit_on_part(
             model = model.select(min_fairness, confidence=confidence, calibration=calibration)
         except InfeasibleError as error:
             raise InfeasibleError(
-                f"{error}; the rows meant are those that are set aside for the promise, {n_calibration:,} of the "
-                f"{n_rows:,} of the file"
+                f"{error}; {n_calibration:,} of the {n_rows:,} rows of the file are set aside for the promise: ask for "
+                "less with --min-fairness or --confidence, or give a file with more rows"
             ) from None
     elif min_fairness is not None:
         model = model.select(min_fairness=min_fairness)

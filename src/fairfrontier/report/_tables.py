@@ -186,7 +186,8 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
     hits = np.array(attribute["true_selected"], dtype=np.float64).reshape(shape)[models]
     alarms = np.array(attribute["false_selected"], dtype=np.float64).reshape(shape)[models]
     rows = np.array([group["rows"] for group in groups], dtype=np.float64)
-    positives = np.array([group["positives"] for group in groups], dtype=np.float64)
+    # Without labels nobody knows who is positive.
+    positives = np.array([group["positives"] if summary["labelled"] else np.nan for group in groups])
     selected, scale = hits + alarms, np.array([group["scale"] for group in groups])
     rates = selected / rows
     highest = _highest(attribute, rates)
@@ -222,7 +223,7 @@ def _attribute_rows(summary: dict[str, Any], attribute: dict[str, Any], models: 
                     names[g],
                     group["count"],
                     group["rows"],
-                    group["positives"],
+                    group["positives"] if summary["labelled"] else None,
                     *(values[i][g] for values in before),
                     group["judged"],
                     names[other[i]],

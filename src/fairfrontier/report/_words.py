@@ -69,11 +69,12 @@ def percent(value: float) -> str:
     return f"{100 * value:.1f} %"
 
 
+_NOBODY = "nobody selected"
 VERDICTS = {
     "below": "below",
     "above": "above",
     "cannot tell": "cannot tell",
-    "nobody selected": "selects nobody",
+    _NOBODY: "selects nobody",
 }
 
 
@@ -229,7 +230,7 @@ def _group(attribute: str, group: str) -> list[Piece]:
     return [name(attribute), text("="), name(group)]
 
 
-_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", "nobody selected": "select nobody"}
+_VERDICTS = {"below": "below", "above": "above", "cannot tell": "uncertain", _NOBODY: "select nobody"}
 
 
 def overview(summary: dict[str, Any]) -> list[Piece]:
@@ -240,7 +241,8 @@ def overview(summary: dict[str, Any]) -> list[Piece]:
     pieces = [text(f"Four-fifths rule, {count:,} submitted model{'' if count == 1 else 's'}: ")]
     for position, attribute in enumerate(summary["attributes"]):
         verdicts = attribute["worst"]["verdict"]
-        parts = [f"{verdicts.count(key):,} {words}" for key, words in _VERDICTS.items() if key in verdicts]
+        counts = {key: verdicts.count(key) for key in _VERDICTS if key in verdicts}
+        parts = [f"{n:,} {VERDICTS[key] if n == 1 and key == _NOBODY else _VERDICTS[key]}" for key, n in counts.items()]
         pieces += [text("; " if position else ""), name(attribute["name"]), text(f" {', '.join(parts)}")]
     return [*pieces, text(".")]
 
@@ -272,11 +274,11 @@ def _rule(rule: dict[str, Any], confidence: float) -> list[Piece]:
     pieces += [figure(percent(high["rate"])), text(" of "), *_group(rule["attribute"], high["group"])]
     pieces += [text(": the ratio "), figure(level(rule["ratio"]))]
     ends = f" ({confidence * 100:g} % interval {level(rule['interval'][0])} to {level(rule['interval'][1])})"
-    here = "below" if rule["ratio"] < 0.8 else "above"
+    here = "below" if rule["ratio"] < 0.8 else "not below"
     said = {
         "above": " meets the four-fifths rule.",
         "below": " is below four fifths.",
-        "cannot tell": f" is {here} four fifths here, but so few rows cannot tell.",
+        "cannot tell": f" is {here} four fifths in these rows, which are too few to be sure.",
     }
     return [*pieces, text(ends), text(said[rule["verdict"]])]
 
