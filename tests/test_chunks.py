@@ -284,7 +284,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(DataFileError, match="readable Parquet file"):
         file_chunks(tmp_path / "cut.parquet", label="y", sensitive="sex")
     (tmp_path / "words.csv").write_text("y,sex,a\n0,f,0.2\n1,m,high\n")
-    with pytest.raises(DataFileError, match="readable CSV file"):
+    with pytest.raises(DataFileError, match=r"column 'a' of words\.csv must hold numbers or truth values; got 'high'"):
         list(file_chunks(tmp_path / "words.csv", label="y", sensitive="sex", scores=["a"]))
     (tmp_path / "empty.csv").write_text("")
     with pytest.raises(DataFileError, match="readable CSV file"):

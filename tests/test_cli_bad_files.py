@@ -428,8 +428,8 @@ def test_a_delimiter_that_the_header_does_not_have(tmp_path, refused):
 
 def test_decimal_commas_between_commas(tmp_path, refused):
     path = written(tmp_path, good(), decimal=",", quoting=1)
-    assert "numbers with a decimal comma, such as '0," in (message := refused(path))
-    assert "where commas separate the columns: write numbers with a point" in message
+    assert "numbers with a comma, such as '0," in (message := refused(path))
+    assert "write a decimal point, and no comma between thousands" in message
 
 
 def test_a_column_of_the_label_or_a_group_is_no_score(tmp_path, refused):
@@ -468,3 +468,13 @@ def test_groups_that_differ_only_in_spelling_are_named(tmp_path, capsys):
     assert "'M ', 'm' of sex are taken as different groups: if they are one, write it in one way only." in shown
     assert run(written(tmp_path, good()), tmp_path / "other", "--no-stack") == 0
     assert "taken as different groups" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("column", ["m_a", "m_b"])
+def test_a_word_far_down_a_column_of_numbers_names_the_column(tmp_path, refused, column, monkeypatch):
+    monkeypatch.setattr("fairfrontier.chunks._formats._HEAD", 2000)
+    frame = good(4000).astype({column: object})
+    frame.loc[3990, column] = "oops"
+    message = refused(written(tmp_path, frame))
+    assert f"column '{column}' of p.csv must hold numbers or truth values" in message
+    assert "got 'oops'" in message

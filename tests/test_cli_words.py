@@ -138,6 +138,21 @@ def test_without_labels_it_is_said_which_models_decide_and_which_are_cut(run):
 
 
 class TestStacks:
+    @pytest.mark.parametrize(
+        ("options", "heading"),
+        [
+            (("--min-fairness", "0.6", "--confidence", "0.8"), "Asked, promised, delivered"),
+            (("--min-fairness", "0.8"), "Asked, estimated, delivered"),
+            (("--tau", "0.05"), None),
+        ],
+    )
+    def test_the_report_says_what_promised_and_delivered_mean(self, run, tmp_path, options, heading):
+        assert run("stack", people(), "--scores", "m_*", *options)[0] == 0
+        page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+        assert [
+            h for h in ("Asked, promised, delivered", "Asked, estimated, delivered") if f"<h3>{h}</h3>" in page
+        ] == ([] if heading is None else [heading])
+
     def test_rows_of_a_promise_are_a_part_of_the_file(self, run):
         code, shown = run("stack", people(), "--scores", "m_*", "--min-fairness", "0.95", "--confidence", "0.95")
         assert code == 2

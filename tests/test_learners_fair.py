@@ -207,6 +207,14 @@ def test_default_values_run_from_least_to_most_fair(kind: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", LEARNERS)
+@pytest.mark.parametrize("within", ["against x", "within region"])
+def test_a_reference_group_and_strata_are_refused(kind: Any, within: str, data: Data) -> None:
+    X, y, group = data
+    with pytest.raises(InvalidInputError, match="must be a measure's name alone"):
+        quick(kind, fairness=f"demographic_parity {within}").fit(X, y, sensitive_features=group)
+
+
+@pytest.mark.parametrize("kind", LEARNERS)
 def test_what_is_wrong_is_said(kind: Any, data: Data) -> None:
     X, y, group = data
     with pytest.raises(TypeError, match="sensitive_features"):
@@ -470,10 +478,19 @@ def test_expected_decisions_are_those_of_fairlearn(data: Data) -> None:
     assert ours.n_iter_ == theirs.last_iter_ + 1
 
 
-def test_reductions_refuse_a_measure_that_they_have_no_constraint_for(data: Data) -> None:
+@pytest.mark.parametrize(
+    ("ratio", "difference"),
+    [("impact_ratio", "demographic_parity"), ("equal_opportunity_ratio", "true_positive_rate_parity")],
+)
+def test_reductions_bound_the_difference_of_the_rates_that_a_ratio_compares(
+    data: Data, ratio: str, difference: str
+) -> None:
     X, y, group = data
-    with pytest.raises(InvalidInputError, match=r"fairness must be one of 'demographic_parity'.*'impact_ratio'"):
-        Reductions(fairness="impact_ratio").fit(X, y, sensitive_features=group)
+    first, second = (
+        Reductions(0.02, fairness=name, max_iter=5).fit(X, y, sensitive_features=group).predict_proba(X)
+        for name in (ratio, difference)
+    )
+    np.testing.assert_array_equal(first, second)
 
 
 def test_expected_accuracy_and_bias_are_the_average_over_draws(data: Data) -> None:

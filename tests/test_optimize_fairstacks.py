@@ -10,13 +10,14 @@ import pyarrow as pa
 import pytest
 import sklearn
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -400,6 +401,19 @@ class TestInputs:
         for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns)):
             model = clone(expected).fit(frame, rows["y"], sensitive_features=rows["sex"])
             np.testing.assert_allclose(model.predict_proba(frame), expected.predict_proba(rows["X"]), atol=1e-10)
+
+    @pytest.mark.parametrize("cv", ["prefit", 3])
+    def test_base_models_see_the_names_of_a_pyarrow_table(self, rows, cv):
+        columns = {f"x{j}": rows["X"][:, j] for j in range(4)} | {"town": rows["race"]}
+        encoder = ColumnTransformer([("numbers", "passthrough", ["x0", "x1"]), ("town", OneHotEncoder(), ["town"])])
+        pipeline = make_pipeline(encoder, LogisticRegression())
+        y, sex = np.where(rows["y"] == 1, "yes", "no") if cv == "prefit" else rows["y"], rows["sex"]
+        scores = []
+        for frame in (pd.DataFrame(columns), pa.table({name: values.tolist() for name, values in columns.items()})):
+            models = [("lr", clone(pipeline).fit(pd.DataFrame(columns), y))]
+            model = FairStacksClassifier(models, cv=cv, alpha=1.0, random_state=0, group_models=False)
+            scores.append(model.fit(frame, y, sensitive_features=sex).predict_path(frame))
+        np.testing.assert_allclose(*scores, atol=1e-12)
 
     def test_single_precision_stays_close(self, rows, predictions):
         model = FairStacksClassifier(random_state=0)

@@ -213,9 +213,8 @@ class TestForests:
             predict = partial(tree_matrix, grown, positive=1) if forest else grown.predict_matrix
             H = np.column_stack([linear[train], out_of_bag(predict(X[train]), seen, 1)])
             centred, middle = H - H.mean(axis=0), label[train].mean()
-            w = np.linalg.solve(
-                centred.T @ centred + alpha / 2 * np.eye(H.shape[1]), centred.T @ (label[train] - middle)
-            )
+            ridge = alpha * len(train) / len(X) / 2 * np.eye(H.shape[1])  # alpha is that of all rows
+            w = np.linalg.solve(centred.T @ centred + ridge, centred.T @ (label[train] - middle))
             new = np.column_stack([linear[test], predict(X[test])])
             decisions[test] = (new - H.mean(axis=0)) @ w + middle > 0.5
         expected = [decisions[sex == group].mean() for group in ("f", "m")]

@@ -381,8 +381,8 @@ def _other_decimals(table: TableFile, name: str) -> str | None:
     if example is None:
         return None
     where, advice = f"where other numbers of the file have a {others}", "write all of them the same way"
-    if table.csv.delimiter == ",":
-        where, advice = "where commas separate the columns", "write numbers with a point and no comma"
+    if table.csv.delimiter == ",":  # decimal commas, or those between thousands
+        return f"numbers with a comma, such as {example[:40]!r}: write a decimal point, and no comma between thousands"
     return f"numbers with a decimal {mine}, such as {example[:40]!r}, {where}: {advice}"
 
 

@@ -37,6 +37,8 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 _SAMPLE_LINES = 5000
 # What pyarrow says of a row that has more or fewer cells than the header; it counts the header.
 _UNEVEN = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+# And of a cell that is not what the cells above are.
+_UNCONVERTED = re.compile(r"In CSV column #(\d+): .*conversion error to \w+: invalid value '(.*)'")
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+(e[+-]?\d+)?", re.I)
 _WITH_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.I)
 # Words of CSV files that stand for nothing, beside the empty cell.
@@ -107,6 +109,13 @@ class TableFile:
 
     def damaged(self, error: Exception, after_row: int | None = None) -> DataFileError:
         """Return a one-line error from pyarrow's."""
+        found = _UNCONVERTED.search(" ".join(str(error).split())) if self.kind == "CSV" else None
+        if found is not None:
+            name, after = list(self.types)[int(found[1])], f" after row {after_row}" if after_row else ""
+            return DataFileError(
+                f"column {name!r} of {self.path.name} must hold numbers or truth values; "
+                f"got {found[2][:40]!r}{after}: correct the file"
+            )
         return _damaged(self.path, self.kind, error, after_row)
 
 

@@ -216,7 +216,13 @@ class FairLearner(ClassifierMixin, BaseEstimator, ABC):
         return np.asarray(checked, dtype=np.float64)
 
     def _problem(self, X: Any, y: Any, sensitive_features: Any) -> FairProblem:
-        labels = named_measure(self.fairness).conditions
+        measure = named_measure(self.fairness)
+        if measure.against or measure.within:
+            raise InvalidInputError(
+                "fairness must be a measure's name alone: a learner cannot be told to compare with one group or inside "
+                f"strata; got {self.fairness!r}"
+            )
+        labels = measure.conditions
         same_order(X=X, y=y, sensitive_features=sensitive_features)
         X, y, classes = features_and_labels(self, X, y, dtype=self.dtype)
         self.classes_ = classes

@@ -18,14 +18,14 @@ from fairfrontier._extras import require
 from fairfrontier._validation import one_of
 from fairfrontier.learners._fair_learner import FairLearner, FairProblem
 from fairfrontier.learners._family import Matrix, check_counts, features, seed_sequence, track
+from fairfrontier.metrics._contrasts import named_measure
 
+# Fairlearn's constraint for the labels on which a measure conditions.
 _MOMENTS = {
-    "demographic_parity": "DemographicParity",
-    "equal_opportunity": "TruePositiveRateParity",
-    "true_positive_rate_parity": "TruePositiveRateParity",
-    "predictive_equality": "FalsePositiveRateParity",
-    "false_positive_rate_parity": "FalsePositiveRateParity",
-    "equalized_odds": "EqualizedOdds",
+    (None,): "DemographicParity",
+    (True,): "TruePositiveRateParity",
+    (False,): "FalsePositiveRateParity",
+    (True, False): "EqualizedOdds",
 }
 
 
@@ -76,7 +76,8 @@ class Reductions(FairLearner):
         The knob, the parameter that trades accuracy for fairness: the largest allowed difference between a group's
         rate and the rate of all. Smaller is fairer.
     fairness : str, default="demographic_parity"
-        Or "equal_opportunity", "predictive_equality", "equalized_odds".
+        Or "equal_opportunity", "predictive_equality", "equalized_odds"; with a ratio such as "impact_ratio" it is the
+        difference of the same rates that is bounded.
     estimator : classifier, default=None
         Any classifier whose `fit` takes `sample_weight`; None: that of `base`.
     base : {"logistic", "boosted"}, default="logistic"
@@ -181,7 +182,6 @@ class Reductions(FairLearner):
         reductions = require("fairlearn.reductions", extra="learners", purpose="Reductions")
         check_counts(self, "max_iter")
         one_of(self.base, ("logistic", "boosted"), parameter="base")
-        one_of(self.fairness, tuple(_MOMENTS), parameter="fairness")
         scaler, X, oracle = None, problem.X, self.estimator
         if oracle is None and self.base == "boosted":
             # Each of the many fits is a best response to costs: small ones do, and their mixture is large.
@@ -193,7 +193,7 @@ class Reductions(FairLearner):
             # Single precision and a loose tolerance: the method needs an approximate best response only.
             oracle = LogisticRegression(tol=1e-3, max_iter=1000)
         oracle = _seeded(oracle, self.random_state)
-        moment = getattr(reductions, _MOMENTS[self.fairness])
+        moment = getattr(reductions, _MOMENTS[named_measure(self.fairness).conditions])
         group = _crossed(problem)
         jobs = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(_solve)(reductions.ExponentiatedGradient, moment, oracle, bound, self.max_iter, X, problem.y, group)

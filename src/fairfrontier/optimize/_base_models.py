@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from typing import Any
 
 import narwhals as nw
@@ -91,13 +92,12 @@ def member_names(name: str, model: Any) -> tuple[str, ...]:
 
 
 def as_rows(X: Any) -> Any:
-    """Return X in a form whose rows can be taken and that scikit-learn's models know."""
+    """Return X in a form whose rows can be taken and that scikit-learn's models know, with the names of its columns."""
     if sparse.issparse(X):
         return X.tocsr()
     if nw.dependencies.is_pyarrow_table(X):
-        return nw.from_native(X, eager_only=True).to_numpy()
-    if not (is_frame(X) or isinstance(X, list)):
-        X = np.asarray(X)
+        return X.to_pandas() if find_spec("pandas") else nw.from_native(X, eager_only=True).to_numpy()
+    X = X if is_frame(X) or isinstance(X, list) else np.asarray(X)
     if getattr(X, "ndim", 2) != 2:
         raise InvalidInputError(
             f"X must be 2-D, one row per person; got an array of shape {X.shape}. Reshape your data: X.reshape(1, -1) "
