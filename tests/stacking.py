@@ -64,7 +64,8 @@ class Stacking:
         return CrossValidation(self.stack_rows(folds))
 
     def points(self, scores):
-        return self.stack_rows().points_of(self.as_rows(), scores)
+        names = tuple(f"stack_{j}" for j in range(scores.shape[1]))
+        return self.stack_rows().evaluate(whole(self.as_rows().with_scores(scores, names)))
 
     def constrained(self, alpha, scale):
         return ConstrainedProblem(self.H, self.y, self.weight, self.contrast_matrix(), alpha=alpha, scale=scale)

@@ -1,6 +1,5 @@
 """Measures of fairness and accuracy: against Fairlearn, scikit-learn and plain loops."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -311,8 +310,9 @@ class TestCellSums:
     @pytest.mark.parametrize("n_groups", [2, 20, 40, 500])
     def test_few_and_many_cells_against_a_loop(self, n_groups, threshold, weighted):
         y, group, scores, weight = problem(n_groups, 16, n=3000, k=30, weighted=weighted)
-        partition = Rows.validated(y == 1, scores, group).cells(labelled=True)
-        sums = cell_sums(scores, partition, threshold=threshold, weight=weight).outcome
+        rows = Rows.validated(y == 1, scores, group, sample_weight=weight)
+        partition = rows.cells(labelled=True)
+        sums = cell_sums(rows, partition, threshold=threshold).outcome
         outcome = scores if threshold is None else scores > threshold
         outcome = outcome * (1.0 if weight is None else weight[:, None])
         by_hand = [outcome[partition.codes == c].sum(axis=0) for c in range(partition.n_cells)]
@@ -323,14 +323,15 @@ class TestCellSums:
         rng = np.random.default_rng(n + k)
         scores = rng.random((n, k), dtype=np.float32)
         codes = rng.integers(0, 3, n)
-        partition = Rows.validated(None, scores, codes).cells(labelled=False)
+        rows = Rows.validated(None, scores, codes)
+        partition = rows.cells(labelled=False)
         expected = np.array([(scores[partition.codes == c] > 0.5).sum(axis=0) for c in range(partition.n_cells)])
         wide = np.empty((n, 2 * k), dtype=np.float32)
         wide[:, ::2] = scores
         tall = np.empty((2 * n, k), dtype=np.float32)
         tall[::2] = scores
         for layout in (scores, np.asfortranarray(scores), wide[:, ::2], tall[::2], scores[::-1][::-1]):
-            sums = cell_sums(layout, partition, threshold=0.5)
+            sums = cell_sums(rows.with_scores(layout, rows.names), partition, threshold=0.5)
             np.testing.assert_array_equal(sums.outcome, expected)
             np.testing.assert_array_equal(sums.weight, np.bincount(partition.codes))
 
@@ -373,10 +374,9 @@ class TestCellSums:
 
     def test_sums_of_parts_add_up(self):
         y, group, scores, weight = problem(3, 18, n=1000, weighted=True)
-        partition = Rows.validated(y == 1, scores, group).cells(labelled=True)
-        whole = cell_sums(scores, partition, threshold=0.5, weight=weight)
+        rows = Rows.validated(y == 1, scores, group, sample_weight=weight)
+        whole = cell_sums(rows, rows.cells(labelled=True), threshold=0.5)
         parts = 0.0
-        for rows in (slice(0, 300), slice(300, 1000)):
-            part = replace(partition, codes=partition.codes[rows])
-            parts = parts + cell_sums(scores[rows], part, threshold=0.5, weight=weight[rows]).outcome
+        for part in (rows.take(np.arange(300)), rows.take(np.arange(300, 1000))):
+            parts = parts + cell_sums(part, part.cells(labelled=True), threshold=0.5).outcome
         np.testing.assert_allclose(parts, whole.outcome, rtol=1e-12)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from fairfrontier import FairStacksClassifier
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError, InvalidInputError
-from fairfrontier.optimize._losses import LogisticSolver, ProgramSolver
+from fairfrontier.optimize._losses import LogisticSolver, ProgramSolver, solver_of
 
 from .stacking import Stacking
 
@@ -53,12 +53,8 @@ def objective(data, loss, alpha, w, constant, scale=1.0):
 
 def solve(data, loss, alpha, scale, shares):
     problem = data.constrained(alpha, scale)
-    if loss == "log":
-        solver = LogisticSolver(problem)
-        start = solver.unconstrained()
-        return solver.path(np.outer(shares, problem.bias(start.beta)), start)
-    hinge = ProgramSolver(problem)
-    return hinge.path(np.outer(shares, problem.bias(hinge.unconstrained())))
+    solver = solver_of(loss, problem)
+    return solver.path(np.outer(shares, problem.bias(solver.unconstrained.beta)))
 
 
 CASES = [
@@ -95,15 +91,10 @@ def test_the_box_of_equation_3_is_the_solvers(loss, options):
     data = rows(11, **options)
     scale = np.array([1.0, 0.5, 2.0, 1.0])
     problem = data.constrained(2.0, scale)
-    if loss == "log":
-        solver = LogisticSolver(problem)
-        start = solver.unconstrained()
-        largest, within = np.abs(problem.bias(start.beta)).max(), lambda tau: solver.within(tau, start)
-    else:
-        solver = ProgramSolver(problem)
-        largest, within = np.abs(problem.bias(solver.unconstrained())).max(), solver.within
+    solver = solver_of(loss, problem)
+    largest = np.abs(problem.bias(solver.unconstrained.beta)).max()
     for share in (0.0, 0.1, 0.5, 0.9, 2.0):
-        path = within(share * largest)
+        path = solver.within(share * largest)
         w, constant = by_cvxpy(data, loss, 2.0, scale, None, tau=share * largest)
         ours = objective(data, loss, 2.0, path.weights[0], path.intercept[0], scale)
         assert ours <= objective(data, loss, 2.0, w, constant, scale) * (1 + 1e-7)
@@ -219,14 +210,14 @@ def test_a_huge_ridge_leaves_the_constant_model():
 
 def test_a_stopped_newton_warns_with_gap_tolerance_and_iterations():
     problem = rows(6).constrained(1.0, np.ones(4))
-    start = LogisticSolver(problem).unconstrained()
     solver = LogisticSolver(problem, tolerance=1e-9, max_iterations=1)
+    start = solver.unconstrained = LogisticSolver(problem).unconstrained
     message = r"loss='log' stopped with a KKT residual of 0\.\d+, above the tolerance 1e-09, after 1 iterations: use"
     with pytest.warns(ConvergenceWarning, match=message):
-        path = solver.path(-2.0 * problem.bias(start.beta)[None, :], start)
+        path = solver.path(-2.0 * problem.bias(start.beta)[None, :])
     assert path.kkt[0] > 1e-9
     with pytest.warns(ConvergenceWarning, match=message):
-        path = solver.within(0.1 * np.abs(problem.bias(start.beta)).max(), start)
+        path = solver.within(0.1 * np.abs(problem.bias(start.beta)).max())
     assert path.kkt[0] > 1e-9
 
 

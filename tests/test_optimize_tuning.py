@@ -53,20 +53,6 @@ def test_out_of_fold_values_are_those_of_the_obvious_loop(fairness, weighted):
         np.testing.assert_allclose(found[i].rates, expected.rates, atol=1e-12)
 
 
-def test_models_left_out_are_as_if_they_were_not_there():
-    data, _ = rows(1)
-    folds = assign_folds(data.codes, data.contrasts, 3, 0)
-    some = np.array([0, 2, 5])
-    scale = np.full(6, np.inf)
-    scale[some] = [1.0, 2.0, 0.5]
-    part = replace(data, H=data.H[:, some])
-    found, expected = (
-        one.values(one.trials(s, np.array([3.0])), lambda solution: SHARES_OF_BIAS[:, None] * solution.b0)[0]
-        for one, s in ((data.cross_validation(folds), scale), (part.cross_validation(folds), scale[some]))
-    )
-    np.testing.assert_allclose(found.rates, expected.rates, atol=1e-12)
-
-
 def test_training_moments_of_every_fold_are_recomputed():
     data, _ = rows(2, weighted=True, groups=3)
     folds = assign_folds(data.codes, data.contrasts, 5, 0)

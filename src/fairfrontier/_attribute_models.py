@@ -44,31 +44,24 @@ def group_targets(
     attributes: Sequence[Attribute], label: NDArray[np.bool_] | None, fairness: str
 ) -> tuple[GroupTarget, ...]:
     """Return the classes to learn for each attribute, so that their probabilities span the contrasts of a measure."""
-    measure = named_measure(fairness)
-    if not measure.needs_labels:
-        return tuple(_of_groups(attribute) for attribute in attributes)
-    if label is None:
+    conditions = named_measure(fairness).conditions
+    if label is None and conditions != (None,):
         raise InvalidInputError(
             f"y must be given for fairness={fairness!r}, which compares groups among rows of one label; got None"
         )
-    return tuple(_of_groups_and_label(attribute, label, measure.conditions) for attribute in attributes)
+    return tuple(_target(attribute, label, conditions) for attribute in attributes)
 
 
-def _of_groups(attribute: Attribute) -> GroupTarget:
-    return GroupTarget(attribute.codes, tuple(f"{attribute.name}={value}" for value in attribute.values[1:]))
-
-
-def _of_groups_and_label(
-    attribute: Attribute, label: NDArray[np.bool_], conditions: tuple[bool | None, ...]
-) -> GroupTarget:
-    """Return a class for each group and label that are compared; class 0 is every other row."""
-    codes = np.zeros(len(label), dtype=np.intp)
+def _target(attribute: Attribute, label: NDArray[np.bool_] | None, conditions: tuple[bool | None, ...]) -> GroupTarget:
+    """Return a class for each group, and each label, that are compared; class 0 is every other row."""
+    codes = np.zeros(len(attribute.codes), dtype=np.intp)
     columns: list[str] = []
     for condition in conditions:
-        rows = label == condition
+        rows = np.ones(len(codes), dtype=bool) if condition is None else label == condition
         codes[rows] = 1 + len(columns) + attribute.codes[rows]
-        columns += [f"{attribute.name}={value} | y={int(bool(condition))}" for value in attribute.values]
-    if codes.min() > 0:  # both labels are compared: no other row is left, and the first class can do without a column
+        suffix = "" if condition is None else f" | y={int(condition)}"
+        columns += [f"{attribute.name}={value}{suffix}" for value in attribute.values]
+    if codes.min() > 0:  # no other row is left, and the first class can do without a column
         return GroupTarget(codes - 1, tuple(columns[1:]))
     return GroupTarget(codes, tuple(columns))
 

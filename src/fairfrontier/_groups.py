@@ -1,5 +1,6 @@
 """Groups that are missing, only probable, or a number: membership by degrees."""
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -223,9 +224,8 @@ class ProbableGroups:
 
     def assuming(self, independent_given: str) -> "ProbableGroups":
         """Return the same probabilities under an assumption."""
-        names: dict[str, Any] = {"groups": self.groups, "name": self.name}
-        result = ProbableGroups(self.probabilities, independent_given=independent_given, **names)
-        result.row_index = self.row_index
+        result = copy.copy(self)
+        result.independent_given = independent_given
         return result
 
     def for_stack(self, weight: FloatArray | None) -> "ProbableGroups":

@@ -3,7 +3,6 @@
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from zipfile import ZipFile
 
 from fairfrontier._extras import require
 from fairfrontier._version import __version__
-from fairfrontier._writing import remove_abandoned, scratch_prefix
+from fairfrontier._writing import remove_abandoned, write_atomically
 from fairfrontier.exceptions import InvalidInputError
 
 # The types of ours that files hold, and the module of each today. In files they stand under the name of the package
@@ -162,8 +161,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None 
 
     Examples
     --------
-    >>> import tempfile
-    >>> import numpy as np
+    >>>     >>> import numpy as np
     >>> from fairfrontier import FairStacksClassifier, load, save
     >>> sex, y = np.tile([0, 1], 20), np.repeat([0, 1], 20)
     >>> H = np.stack([y * 0.8 + sex * 0.1, y * 0.5 + 0.2], axis=1)
@@ -181,18 +179,7 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None 
         _loadable(skops, model, set(trusted or ())), _stable_name, {_ABOUT: {"version": __version__}}
     )
     remove_abandoned(target.parent)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=scratch_prefix())
-    os.close(handle)
-    try:
-        Path(name).write_bytes(content)
-        # mkstemp allows nobody else to read. A model file is an ordinary file, unless it has a secret in it.
-        if not types & _SECRET:
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+    write_atomically(target, content, private=bool(types & _SECRET))
     return target
 
 

@@ -88,6 +88,7 @@ class Rows:
         counted_from: int = 0,
         whole: bool = False,
         needs_attributes: bool = True,
+        spread: bool = True,
         target: str = "y_true",
     ) -> "Rows":
         """Check what a caller gave for some rows.
@@ -107,15 +108,12 @@ class Rows:
             True: these are all rows, so that weights must not all be zero and scores may be the classes of `y`.
         needs_attributes : bool
             False: `sensitive_features` may be None.
+        spread : bool
+            False: a row that may be in several groups is there once, without an attribute.
         target : str
             What the caller calls `y`.
         """
-        if isinstance(sensitive_features, ProbableGroups):
-            validate.same_order(**{target: y, "y_preds": scores, "sensitive_features": sensitive_features})
-            options = {"fold": fold, "names": names, "first_row": first_row, "counted_from": counted_from}
-            options |= {"whole": whole, "target": target, "needs_attributes": False}
-            plain = cls.validated(y, scores, None, sample_weight=sample_weight, **options)
-            return plain.spread(sensitive_features)
+        groups = sensitive_features if isinstance(sensitive_features, ProbableGroups) else None
         parts = {"sensitive_features": sensitive_features, "sample_weight": sample_weight, "fold": fold}
         validate.same_order(**{target: y, "y_preds": scores, **parts})
         values = None if y is None else validate.column(y, parameter=target)
@@ -131,13 +129,15 @@ class Rows:
         if whole and n_rows == 0:
             raise InvalidInputError(f"{target} must have at least one row; got none")
         attributes: dict[str, NDArray[Any]] = {}
-        if sensitive_features is not None or needs_attributes:
+        if groups is None and (sensitive_features is not None or needs_attributes):
             attributes = validate.attribute_columns(sensitive_features)
         reference = target if values is not None else "y_preds"
         number = counted_from + first_row
+        if groups is not None:
+            validate.same_length(n_rows, reference, sensitive_features=len(groups))
         for name, column in attributes.items():
             validate.same_length(n_rows, reference, **{f"sensitive_features[{name!r}]": len(column)})
-        return cls(
+        rows = cls(
             values,
             predictions.matrix,
             attributes,
@@ -146,6 +146,7 @@ class Rows:
             validate.sample_weights(sample_weight, n_rows, first_row=number, whole=whole),
             None if fold is None else _folds(fold, n_rows, number),
         )
+        return rows if groups is None or not spread else rows.spread(groups)
 
     def __len__(self) -> int:
         return len(self.row)
@@ -166,7 +167,6 @@ class Rows:
 
     def spread(self, groups: ProbableGroups) -> "Rows":
         """Return each row once per group that it may be in, weighted by the probability; it keeps its number."""
-        validate.same_length(len(self), sensitive_features=len(groups))
         index, group, share = groups.spread(self.weight)
         several = replace(self.take(index), sensitive={groups.name: group}, _cells={})
         return replace(several, weight=share if several.weight is None else several.weight * share)
@@ -188,29 +188,17 @@ class Rows:
     def _partition(self, labelled: bool) -> Cells:
         code, keys = np.zeros(len(self), dtype=np.intp), [(None,)]
         if labelled:
-            values, code = self._factorized(self.y, parameter="y_true", error=InvalidInputError)
+            values, code = validate.known_values(np.asarray(self.y), parameter="y_true", rows=self.row)
             keys = [(value,) for value in values]
         for name, column in self.sensitive.items():
-            values, of_row = self._factorized(column, parameter=f"sensitive_features[{name!r}]", error=GroupError)
+            about: dict[str, Any] = {"parameter": f"sensitive_features[{name!r}]", "error": GroupError}
+            values, of_row = validate.known_values(column, rows=self.row, **about)
             # Numbered anew after each attribute, so that the product of many groups cannot overflow.
             found, code = factorize(code * len(values) + of_row)
             keys = [(*keys[pair // len(values)], values[pair % len(values)]) for pair in found.tolist()]
             if len(keys) > MOST_CELLS:
                 raise too_many_cells(len(keys))
         return Cells(code, tuple(keys), tuple(self.sensitive))
-
-    def _factorized(self, values: Any, *, parameter: str, error: type[InvalidInputError]) -> tuple[list[Any], IntArray]:
-        """Return the distinct values of a column, sorted, and each row's index among them; none may be missing."""
-        distinct, codes = validate.distinct(values, parameter=parameter)
-        for code, value in enumerate(distinct):
-            if validate.is_missing(value):
-                row = int(self.row[int((codes == code).argmax())])
-                shown = "NaN" if isinstance(value, float) else repr(value)
-                advice = "" if error is InvalidInputError else ", or make 'unknown' a group of its own"
-                raise error(
-                    f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows{advice}"
-                )
-        return distinct, codes
 
     def numbers(self) -> FloatArray:
         """Return a regression target as finite floats."""

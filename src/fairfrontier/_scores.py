@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairfrontier._columns import FloatArray, column, factorize, factorize_objects, finite, is_missing, numeric
-from fairfrontier._validation import check_finite
+from fairfrontier._columns import FloatArray, column, finite, numeric
+from fairfrontier._validation import check_finite, known_values
 from fairfrontier.exceptions import InvalidInputError
 
 Classes = Sequence[Any] | NDArray[Any]
@@ -65,11 +65,7 @@ def positive_labels(y: Any, classes: Classes, *, whose: str = "of the fit") -> N
         raise InvalidInputError("y must have at least one row; got none")
     if values.dtype.kind == "f":
         finite(values, parameter="y")
-    by_sorting = values.dtype.kind in "biufmMUS"
-    distinct = factorize(values)[0].tolist() if by_sorting else factorize_objects(values, parameter="y")[0]
-    for value in distinct:
-        if is_missing(value):
-            raise InvalidInputError(f"y must have no missing value; got {value!r}: drop these rows first")
+    for value in known_values(values, parameter="y")[0]:
         if value not in known:
             raise InvalidInputError(f"y must have the classes {whose}, {known}; got {value!r}: encode both alike")
     return np.asarray(values == known[1], dtype=bool)

@@ -15,54 +15,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
 
+from fairfrontier._columns import FloatArray as FloatArray
+from fairfrontier._columns import IntArray as IntArray
 from fairfrontier._columns import (
-    FloatArray,
-    IntArray,
     as_array,
-    column,
     described,
     factorize,
     factorize_objects,
-    finite,
     frame_columns,
     is_frame,
-    is_missing,
     is_series,
     numeric,
-    refuse_masked,
-    same_order,
     unique_names,
 )
+from fairfrontier._columns import column as column
+from fairfrontier._columns import finite as finite
+from fairfrontier._columns import is_missing as is_missing
+from fairfrontier._columns import refuse_masked as refuse_masked
+from fairfrontier._columns import same_order as same_order
 from fairfrontier.exceptions import GroupError, InvalidInputError
-
-__all__ = [
-    "Attribute",
-    "FloatArray",
-    "IntArray",
-    "Predictions",
-    "attribute_columns",
-    "attributes",
-    "by_name",
-    "check_groups",
-    "column",
-    "distinct",
-    "finite",
-    "is_missing",
-    "interpolation",
-    "labels",
-    "no_missing",
-    "number",
-    "one_of",
-    "predictions",
-    "refuse_masked",
-    "same_length",
-    "same_order",
-    "sample_weights",
-    "target",
-    "two_classes",
-    "unit_interval_pairs",
-    "whole_number",
-]
 
 # An error lists this many options and no more.
 _SHOWN_OPTIONS = 12
@@ -229,6 +200,14 @@ def interpolation(value: Any, *, signed: bool = True, advice: str = "") -> bool 
     raise InvalidInputError(f"interpolate must be {allowed}; got {value!r}{advice}")
 
 
+def fairness_levels(grid: ArrayLike) -> FloatArray:
+    """Return levels of fairness from a parameter `grid`."""
+    levels = numeric(column(grid, parameter="grid"), parameter="grid").astype(np.float64)
+    if levels.size == 0 or not (levels.min() >= 0.0 and levels.max() <= 1.0):
+        raise InvalidInputError(f"grid must hold levels of fairness in [0, 1]; got {levels.tolist()[:5]}")
+    return levels
+
+
 def same_length(n_rows: int, reference: str = "y_true", /, **others: int) -> None:
     """Check that every named length equals `n_rows`, that of `reference`."""
     for name, length in others.items():
@@ -243,6 +222,17 @@ def by_name(values: Any) -> bool:
     return isinstance(values, Mapping) and not issparse(values)
 
 
+def named_columns(values: Any, *, parameter: str) -> tuple[list[NDArray[Any]], tuple[str, ...]] | None:
+    """Return the columns of a dict or a dataframe, and their names; None: it is neither."""
+    if is_frame(values):
+        return frame_columns(values, parameter=parameter)
+    if not by_name(values):
+        return None
+    names = tuple(str(name) for name in values)
+    unique_names(names, parameter=parameter)
+    return [column(one, parameter=f"{parameter}[{name!r}]") for name, one in values.items()], names
+
+
 def predictions(y_preds: Any, *, classes_of: NDArray[Any] | None = None) -> Predictions:
     """Return predictions from a dict, a 2-D or 1-D array, or a dataframe of any library.
 
@@ -253,13 +243,10 @@ def predictions(y_preds: Any, *, classes_of: NDArray[Any] | None = None) -> Pred
     classes_of : ndarray of shape (n,), optional
         The labels: a column that holds their two classes, such as "no" and "yes" or 1 and 2, is taken as decisions.
     """
-    if by_name(y_preds):
-        columns = [column(values, parameter=f"y_preds[{name!r}]") for name, values in y_preds.items()]
-        names = tuple(str(name) for name in y_preds)
-    elif is_frame(y_preds):
-        columns, names = frame_columns(y_preds, parameter="y_preds")
-    else:
+    found = named_columns(y_preds, parameter="y_preds")
+    if found is None:
         return _predictions_from_array(y_preds, classes_of)
+    columns, names = found
     if not columns:
         raise _no_model()
     lengths = {name: len(values) for name, values in zip(names, columns, strict=True)}
@@ -269,7 +256,6 @@ def predictions(y_preds: Any, *, classes_of: NDArray[Any] | None = None) -> Pred
             f"y_preds must have equally long columns; got {len(columns[0])} rows in {names[0]!r} and {lengths[odd]} in "
             f"{odd!r}: predict the same rows with every model"
         )
-    unique_names(names, parameter="y_preds")
     numbers = [
         numeric(_decisions(values, classes_of), parameter=f"y_preds[{name!r}]")
         for name, values in zip(names, columns, strict=True)
@@ -365,20 +351,29 @@ def two_classes(classes: Sequence[Any], *, parameter: str = "y_true") -> tuple[A
 
 def labels(y_true: Any) -> tuple[NDArray[np.bool_], tuple[Any, Any]]:
     """Return y as booleans (True: the second class in sorted order) and the two classes."""
-    classes, codes = distinct(no_missing(column(y_true, parameter="y_true"), parameter="y_true"), parameter="y_true")
+    classes, codes = known_values(column(y_true, parameter="y_true"), parameter="y_true")
     return np.asarray(codes == 1), two_classes(classes)
 
 
-def no_missing(labels: NDArray[Any], *, parameter: str) -> NDArray[Any]:
-    """Return labels as they are, or raise if one is missing."""
-    if labels.dtype.kind in "fOmM":
-        for row, value in enumerate(labels.tolist()):
-            if is_missing(value):
-                shown = "NaN" if isinstance(value, float) else repr(value)
-                raise InvalidInputError(
-                    f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows"
-                )
-    return labels
+def known_values(
+    values: NDArray[Any],
+    *,
+    parameter: str,
+    rows: IntArray | None = None,
+    error: type[InvalidInputError] = InvalidInputError,
+) -> tuple[list[Any], IntArray]:
+    """Return the distinct values of a column, sorted, and each row's index among them; none may be missing.
+
+    `rows` (n,) are the numbers of the rows in the whole table; a `GroupError` says what to do with unknown groups.
+    """
+    found, codes = distinct(values, parameter=parameter)
+    for code, value in enumerate(found):
+        if is_missing(value):
+            row, shown = int((codes == code).argmax()), "NaN" if isinstance(value, float) else repr(value)
+            advice = "drop these rows" + (", or make 'unknown' a group of its own" if error is GroupError else "")
+            number = row if rows is None else int(rows[row])
+            raise error(f"{parameter} must have no missing value; got {shown} at row {number}: {advice}")
+    return found, codes
 
 
 def distinct(values: NDArray[Any], *, parameter: str) -> tuple[list[Any], IntArray]:
@@ -468,16 +463,9 @@ def attribute_columns(sensitive_features: Any) -> AttributeColumns:
 
 
 def _attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
-    if by_name(sensitive_features):
-        names = [str(name) for name in sensitive_features]
-        unique_names(names, parameter="sensitive_features")
-        return {
-            name: column(values, parameter=f"sensitive_features[{name!r}]")
-            for name, values in zip(names, sensitive_features.values(), strict=True)
-        }
-    if is_frame(sensitive_features):
-        arrays, frame_names = frame_columns(sensitive_features, parameter="sensitive_features")
-        return dict(zip(frame_names, arrays, strict=True))
+    found = named_columns(sensitive_features, parameter="sensitive_features")
+    if found is not None:
+        return dict(zip(found[1], found[0], strict=True))
     if is_series(sensitive_features):
         name = getattr(sensitive_features, "name", None)
         return {str(name or "sensitive_feature"): column(sensitive_features, parameter="sensitive_features")}
@@ -494,15 +482,7 @@ def _attribute_columns(sensitive_features: Any) -> dict[str, NDArray[Any]]:
 
 
 def _attribute(name: str, values: NDArray[Any]) -> Attribute:
-    parameter = f"sensitive_features[{name!r}]"
-    groups, codes = distinct(values, parameter=parameter)
-    for code, group in enumerate(groups):
-        if is_missing(group):
-            row, shown = int((codes == code).argmax()), "NaN" if isinstance(group, float) else repr(group)
-            raise GroupError(
-                f"{parameter} must have no missing value; got {shown} at row {row}: drop these rows, or make 'unknown' "
-                "a group of its own"
-            )
+    groups, codes = known_values(values, parameter=f"sensitive_features[{name!r}]", error=GroupError)
     check_groups(groups, name)
     return Attribute(name, codes, tuple(groups))
 

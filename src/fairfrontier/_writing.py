@@ -25,8 +25,11 @@ _NUMBER = re.compile(r"[-+]?[0-9]+([.,][0-9]+)?([eE][-+]?[0-9]+)?")
 _NEEDS_QUOTES = re.compile(r"""[,;|\t\r\n"]""")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file in one step and onto the disk: after a crash the whole file is there, or no file."""
+def write_atomically(path: Path, content: bytes, *, private: bool = False) -> None:
+    """Write a file in one step and onto the disk: after a crash the whole file is there, or no file.
+
+    `private`: it has a secret in it, and nobody but its owner may read it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=scratch_prefix(), suffix=".tmp")
     try:
@@ -35,7 +38,8 @@ def write_atomically(path: Path, content: bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         # A temporary file can be read by its owner only; a result gets the permissions of the user's other files.
-        os.chmod(scratch, 0o666 & ~_umask())
+        if not private:
+            os.chmod(scratch, 0o666 & ~_umask())
         os.replace(scratch, path)
     except BaseException:
         Path(scratch).unlink(missing_ok=True)

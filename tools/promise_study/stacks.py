@@ -133,7 +133,7 @@ def _guaranteed(model: FairStacksClassifier, own: Draw, asked: float) -> Decide:
     order = np.arange(int(np.argmax(fairness)), -1, -1)
     found = promised_candidates(
         positives, sizes, contrasts.sets, min_fairness=asked, confidence=CONFIDENCE, order=order
-    ).promised
+    )
     if not found.any():
         options = {"min_fairness": asked, "confidence": CONFIDENCE}
         raise InfeasibleError(promise_advice(positives[order[0]], sizes, contrasts.sets, len(own.y), **options))

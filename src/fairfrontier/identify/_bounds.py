@@ -1,7 +1,7 @@
 """What probabilities of groups can tell of fairness, and what they cannot."""
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, labels, same_length, whole_number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._points import tradeoff_points
-from fairfrontier.metrics._contrasts import COMPARISONS, Measure, named_measure
+from fairfrontier.metrics._contrasts import COMPARISONS, named_measure
 from fairfrontier.metrics._sums import checked_threshold
 
 
@@ -105,13 +105,14 @@ def fairness_bounds(
     decided = rows.scores.astype(np.float64) if limit is None else (rows.scores > limit).astype(np.float64)
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     positive = labels(rows.y)[0] if measure.needs_labels else np.zeros(len(rows), dtype=bool)
+    bias = COMPARISONS[measure.comparison].bias
     worst, best = np.zeros(decided.shape[1]), np.zeros(decided.shape[1])
     for condition in measure.conditions:
         inside = np.ones(len(rows), dtype=bool) if condition is None else positive == condition
         probability = sensitive_features.probabilities[inside][:, sensitive_features.compared]
         ends = [_rate_bounds(p, decided[inside], weight[inside], bins) for p in probability.T]
-        for one, other in combinations(ends, 2):
-            worst, best = _widest(worst, best, one, other, measure)
+        for (low, high), (other_low, other_high) in permutations(ends, 2):
+            worst, best = np.maximum(worst, bias(low, other_high)), np.maximum(best, bias(high, other_low))
     low, high = np.clip(1.0 - worst, 0.0, 1.0), np.clip(1.0 - best, 0.0, 1.0)
     return FairnessBounds(low, high, weighted.fairness, likely.fairness, weighted.names)
 
@@ -126,18 +127,3 @@ def _rate_bounds(p: FloatArray, decided: FloatArray, weight: FloatArray, bins: i
     low = np.maximum(member[:, None] + selected - total[:, None], 0.0).sum(axis=0)
     high = np.minimum(member[:, None], selected).sum(axis=0)
     return low / member.sum(), high / member.sum()
-
-
-def _widest(
-    worst: FloatArray,
-    best: FloatArray,
-    one: tuple[FloatArray, FloatArray],
-    other: tuple[FloatArray, FloatArray],
-    measure: Measure,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the largest and the smallest possible bias with one pair of groups more."""
-    bias = COMPARISONS[measure.comparison].bias
-    for (low, high), (other_low, other_high) in ((one, other), (other, one)):
-        worst = np.maximum(worst, bias(low, other_high))
-        best = np.maximum(best, bias(high, other_low))
-    return worst, best

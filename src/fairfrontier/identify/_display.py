@@ -189,7 +189,9 @@ class TAFDisplay:
         one_of(response_method, ("auto", "predict_proba", "predict"), parameter="response_method")
         models = named_models(estimators, expected="a non-empty list of (name, fitted estimator) pairs, or a dict")
         classes: tuple[Any, Any] | None = None
-        if not _is_regression(options.get("accuracy", "accuracy")):
+        accuracy = options.get("accuracy", "accuracy")
+        measure = ACCURACY_MEASURES.get(accuracy) if isinstance(accuracy, str) else None
+        if measure is None or not measure.regression:
             y, classes = labels(y)
         predicted = {name: _response(name, model, X, classes, response_method) for name, model in models}
         return cls.from_predictions(y, predicted, sensitive_features=sensitive_features, **options)
@@ -356,11 +358,6 @@ def _split(points: TradeoffPoints, families: Mapping[str, Sequence[str]] | None)
             one_of(name, points.names, parameter=f"families[{family!r}]")
         parts[family] = points.select([name for name in names if name != CONSTANT] + constant)
     return parts
-
-
-def _is_regression(accuracy: Any) -> bool:
-    measure = ACCURACY_MEASURES.get(accuracy) if isinstance(accuracy, str) else None
-    return measure is not None and measure.regression
 
 
 def _response(name: str, model: Any, X: Any, classes: Any, response_method: str) -> FloatArray:

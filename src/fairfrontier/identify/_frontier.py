@@ -184,8 +184,7 @@ def _ratio_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> T
         )
     alone = taf_curve(sets.fairness(rates), accuracy)
     knots = ratio_hull(rates, sets, accuracy, np.append(_RATIO_LEVELS, alone.fairness))
-    used = np.flatnonzero((knots.probability > 0).any(axis=0))
-    return TAFCurve(knots.fairness, knots.accuracy, knots.models[used], mixture=knots.probability[:, used])
+    return knots.curve(linear=False)
 
 
 def signed_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> TAFCurve:
@@ -201,9 +200,7 @@ def signed_frontier(rates: FloatArray, sets: RowSets, accuracy: FloatArray) -> T
         knots = signed_hull_1d(rates[:, first] - rates[:, second], accuracy)
     else:
         knots = signed_hull_lp(rates, sets, accuracy)
-    used = np.flatnonzero((knots.probability > 0).any(axis=0))
-    mixture: NDArray[np.float64] = knots.probability[:, used]
-    return TAFCurve(knots.fairness, knots.accuracy, knots.models[used], linear=True, mixture=mixture)
+    return knots.curve(linear=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,6 +211,12 @@ class Knots:
     accuracy: FloatArray
     models: IntArray
     probability: FloatArray
+
+    def curve(self, *, linear: bool) -> TAFCurve:
+        """Return the curve through the knots, of the models that take part in one."""
+        used = np.flatnonzero((self.probability > 0).any(axis=0))
+        mixture: NDArray[np.float64] = self.probability[:, used]
+        return TAFCurve(self.fairness, self.accuracy, self.models[used], linear=linear, mixture=mixture)
 
 
 def concave_majorant(x: FloatArray, y: FloatArray) -> IntArray:
@@ -387,16 +390,7 @@ class _MixtureProgram:
         """Return the best mixture that is fair enough."""
         gap = np.where(self.gap > 0, fairness, self.gap) if self.ratio else self.gap
         limit = np.full(len(gap), 0.0 if self.ratio else 1.0 - fairness)
-        result = scipy.optimize.linprog(
-            self.cost,
-            A_ub=np.vstack([self.rows, gap]),
-            b_ub=np.concatenate([np.zeros(len(self.rows)), limit]),
-            A_eq=self.simplex,
-            b_eq=[1.0],
-            bounds=self.bounds,
-            method="highs",
-        )
-        self._check(result)
+        result = self._solved(self.cost, np.vstack([self.rows, gap]), np.append(np.zeros(len(self.rows)), limit))
         slope = float(result.ineqlin.marginals[len(self.rows) :].sum())  # d(−value)/d(1 − f)
         probability = np.where(result.x[: self.k] > _NO_PROBABILITY, result.x[: self.k], 0.0)
         return _Solution(fairness, -float(result.fun), slope, probability / probability.sum())
@@ -407,27 +401,27 @@ class _MixtureProgram:
         with_gap[len(self.rows) :, -1] = -1.0
         cost = np.zeros(with_gap.shape[1])
         cost[-1] = 1.0
-        result = scipy.optimize.linprog(
-            cost,
-            A_ub=with_gap,
-            b_ub=np.zeros(len(with_gap)),
-            A_eq=np.append(self.simplex, [[0.0]], axis=1),
-            b_eq=[1.0],
-            bounds=[*self.bounds, (0.0, None)],
-            method="highs",
-        )
-        self._check(result)
+        result = self._solved(cost, with_gap, np.zeros(len(with_gap)))
         smallest = float(result.fun)
         return 1.0 - smallest if smallest > 1e-9 else 1.0
 
-    @staticmethod
-    def _check(result: object) -> None:
-        if getattr(result, "status", 1) == 2:
+    def _solved(self, cost: FloatArray, below: FloatArray, limit: FloatArray) -> Any:
+        """Return the least cost·x with below·x ≤ limit, where x may have a variable behind those of the mixture."""
+        more = len(cost) - len(self.cost)
+        result = scipy.optimize.linprog(
+            cost,
+            A_ub=below,
+            b_ub=limit,
+            A_eq=np.append(self.simplex, np.zeros((1, more)), axis=1),
+            b_eq=[1.0],
+            bounds=self.bounds + [(0.0, None)] * more,
+            method="highs",
+        )
+        if result.status == 2:
             raise InfeasibleError("no mixture of these models is as fair as that; add the constant model")
-        if getattr(result, "status", 1) != 0:
-            raise FairFrontierError(
-                f"the linear program of the signed frontier failed: {getattr(result, 'message', '')}"
-            )
+        if result.status != 0:
+            raise FairFrontierError(f"the linear program of the signed frontier failed: {result.message}")
+        return result
 
 
 def _between(program: _MixtureProgram, left: _Solution, right: _Solution) -> list[_Solution]:

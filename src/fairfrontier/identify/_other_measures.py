@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier import _validation as validate
-from fairfrontier._columns import as_array, frame_columns, is_frame
+from fairfrontier._columns import as_array
 from fairfrontier._rows import Rows
 from fairfrontier._validation import FloatArray, IntArray, distinct, two_classes
 from fairfrontier.exceptions import InvalidInputError
@@ -127,11 +127,9 @@ def class_decisions(y_true: Any, y_preds: Any) -> tuple[list[Any], IntArray, dic
 
 
 def _columns(y_preds: Any) -> dict[str, NDArray[Any]]:
-    if validate.by_name(y_preds):
-        return {str(name): validate.column(values, parameter="y_preds") for name, values in y_preds.items()}
-    if is_frame(y_preds):
-        columns, names = frame_columns(y_preds, parameter="y_preds")
-        return dict(zip(names, columns, strict=True))
+    found = validate.named_columns(y_preds, parameter="y_preds")
+    if found is not None:
+        return dict(zip(found[1], found[0], strict=True))
     matrix = as_array(y_preds, parameter="y_preds", tuples_are_labels=False)
     matrix = matrix[:, None] if matrix.ndim == 1 else matrix
     return {f"model_{j}": matrix[:, j] for j in range(matrix.shape[1])}

@@ -141,14 +141,8 @@ class TradeoffPoints:
             ) from None
         if len(index) == 0:
             raise InvalidInputError("models must select at least one model; got none: name one of the models")
-        return TradeoffPoints(
-            self.fairness[index],
-            self.accuracy[index],
-            tuple(self.names[i] for i in index),
-            self.rates[index],
-            self.sets,
-            self.library,
-        )
+        names, kept = tuple(self.names[i] for i in index), (self.fairness[index], self.accuracy[index])
+        return TradeoffPoints(*kept, names, self.rates[index], self.sets, self.library)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -258,30 +252,14 @@ def tradeoff_points(
         if several is not None:
             return _points_of_classes(*several, parts, options)
     library = library_of(y_preds, y_true, sensitive_features)
-    if isinstance(sensitive_features, ProbableGroups) and isinstance(fairness, str) and not callable(accuracy):
-        return replace(_probable_points(y_true, y_preds, sensitive_features, sample_weight, options), library=library)
-    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **parts)
+    probable = isinstance(sensitive_features, ProbableGroups) and isinstance(fairness, str) and not callable(accuracy)
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, spread=not probable, **parts)
     if callable(fairness) or callable(accuracy):
         return replace(called_points(rows, sensitive_features, **options), library=library)
     check_constant_name(rows.names, include_constant)
     options.pop("include_constant")
-    points = points_from_sums(sum_rows(whole(rows), **options), rows.names, include_constant=include_constant)
-    return replace(points, library=library)
-
-
-def _probable_points(
-    y_true: Any, y_preds: Any, groups: ProbableGroups, sample_weight: Any, options: dict[str, Any]
-) -> TradeoffPoints:
-    """Return points where a row is in several groups by degrees."""
-    if y_true is None:
-        raise InvalidInputError(_NO_LABELS)
-    validate.same_order(y_true=y_true, y_preds=y_preds, sensitive_features=groups)
-    rows = Rows.validated(y_true, y_preds, None, sample_weight=sample_weight, whole=True, needs_attributes=False)
-    validate.same_length(len(rows), sensitive_features=len(groups))
-    include_constant = options.pop("include_constant")
-    check_constant_name(rows.names, include_constant)
-    found = sum_rows(whole(rows), groups=groups, **options)
-    return points_from_sums(found, rows.names, include_constant=include_constant)
+    found = sum_rows(whole(rows), groups=sensitive_features if probable else None, **options)
+    return replace(points_from_sums(found, rows.names, include_constant=include_constant), library=library)
 
 
 def _points_of_classes(
@@ -352,7 +330,7 @@ def points_from_chunks(
 
 
 def evaluation_rows(
-    y_true: Any, y_preds: Any, *, sensitive_features: Any, sample_weight: Any, fairness: Any, accuracy: Any
+    y_true: Any, y_preds: Any, *, sensitive_features: Any, sample_weight: Any, fairness: Any, spread: bool = True
 ) -> Rows:
     """Return the validated rows of a call; the parameters are those of `tradeoff_points`.
 
@@ -360,24 +338,17 @@ def evaluation_rows(
     """
     if y_true is None:
         raise InvalidInputError(_NO_LABELS)
-    rows = Rows.validated(
-        y_true,
-        y_preds,
-        sensitive_features,
-        sample_weight=sample_weight,
-        whole=True,
-        needs_attributes=isinstance(fairness, str) or callable(fairness),
-    )
-    if isinstance(fairness, str) or callable(fairness):
-        return rows
-    return rows.with_masks(row_masks(fairness, len(rows)))
+    named = isinstance(fairness, str) or callable(fairness)
+    options: dict[str, Any] = {"sample_weight": sample_weight, "whole": True, "needs_attributes": named}
+    rows = Rows.validated(y_true, y_preds, sensitive_features, spread=spread, **options)
+    return rows if named else rows.with_masks(row_masks(fairness, len(rows)))
 
 
-def check_constant_name(names: Sequence[str], include_constant: bool) -> None:
+def check_constant_name(names: Sequence[str], include_constant: bool, *, parameter: str = "y_preds") -> None:
     """Raise if a model has the name of the constant model that is to be added."""
     if include_constant and CONSTANT in names:
         raise InvalidInputError(
-            f"y_preds must not name a model {CONSTANT!r} while include_constant=True adds one of that name; "
+            f"{parameter} must not name a model {CONSTANT!r} while include_constant=True adds one of that name; "
             "rename it or pass include_constant=False"
         )
 
@@ -406,20 +377,18 @@ def called_points(
     *,
     fairness: Fairness,
     accuracy: Accuracy,
-    threshold: float | None,
-    sensitive_mode: str,
     include_constant: bool,
+    **options: Any,
 ) -> TradeoffPoints:
     """Return points where fairness or accuracy is a function, which is called once per model."""
     check_constant_name(rows.names, include_constant)
     # A function's bias is its own, but the accuracy still needs cells; and the other way round.
-    named = Calls(rows, sensitive_features, accuracy, threshold)
+    named = Calls(rows, sensitive_features, accuracy, options["threshold"])
     found = sum_rows(
         whole(rows),
         fairness="demographic_parity" if callable(fairness) else fairness,
         accuracy="accuracy" if callable(accuracy) else accuracy,
-        threshold=threshold,
-        sensitive_mode=sensitive_mode,
+        **options,
     )
     points = points_from_sums(found, rows.names, include_constant=include_constant)
     rates, sets, values = points.rates, points.sets, points.accuracy

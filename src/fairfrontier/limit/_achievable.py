@@ -1,5 +1,6 @@
 """The achievable frontier: the best accuracy of any rule from given features, at each level of fairness."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from fairfrontier.limit._posteriors import (
     stratified_folds,
 )
 from fairfrontier.limit._program import FairProgram, FairRule
-from fairfrontier.limit._rule_values import Values, critical_value, rule_values
+from fairfrontier.limit._rule_values import critical_value, rule_values
 from fairfrontier.limit._task import LimitTask, checked_task
 
 TRACKS: tuple[Literal["blind"], Literal["aware"]] = ("blind", "aware")
@@ -209,88 +210,23 @@ def achievable_frontier(
     """
     validate.one_of(track, TRACKS, parameter="track")
     confidence = validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    levels = checked_levels(grid, n_points)
+    levels = _levels(grid, n_points)
     validate.same_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
     task = checked_task(y, sensitive_features, fairness, sensitive_mode, sample_weight)
-    generator = np.random.default_rng(random_state)
+    generator, half = np.random.default_rng(random_state), None
     if probabilities is None:
-        learned = learn(X, task, track, estimator=estimator, cv=cv, generator=generator, n_jobs=n_jobs)
+        posteriors, half = learn(X, task, track, estimator=estimator, cv=cv, generator=generator, n_jobs=n_jobs)
     else:
-        learned = Learned(checked_probabilities(probabilities, task), None)
-    achieved = achieve(task, learned, levels)
-    return banded(task, achieved, levels, fairness, track, confidence, generator)
-
-
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """Posteriors of the rows, and those from half of the rows; None: the posteriors are known."""
-
-    posteriors: Posteriors
-    half: Posteriors | None
-
-
-@dataclass(frozen=True, eq=False)
-class Achieved:
-    """The best rules, their values, what the posteriors promise, what is not learned, and the free rule's fairness."""
-
-    rules: list[FairRule]
-    values: Values
-    plugin: FloatArray
-    unlearned: FloatArray
-    unconstrained: float
-
-
-def learn(
-    X: Any, task: LimitTask, track: str, *, estimator: Any, cv: int, generator: np.random.Generator, n_jobs: int | None
-) -> Learned:
-    """Fit the posteriors twice: with `cv` folds, and with half of the rows."""
-    Z = feature_matrix(X, task, track)
-    learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5, Z)
-    fold = stratified_folds(task.cell, cv, generator)
-    posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs)
-    # Estimates from shares s and t of n rows that were taken independently differ with variance v/n·(1/s + 1/t − 2):
-    # for s = 1/2 that is v/(tn), the variance of the other one. So their difference stands for its error.
-    half = cross_fitted(Z, task, track, stratified_folds(task.cell, 2, generator), learners, n_jobs=n_jobs)
-    return Learned(posteriors, half)
-
-
-def achieve(task: LimitTask, learned: Learned, levels: FloatArray) -> Achieved:
-    """Return the best rules at given levels of fairness, and what they reach."""
-    posteriors = learned.posteriors
-    gain, load = posteriors.gain, posteriors.load(task.weight)
-    program = FairProgram(gain, load, task.weight, task.sets.blocks, relative=task.relative)
+        posteriors = checked_probabilities(probabilities, task)
+    program = fair_program(task, posteriors)
     rules = program.path(levels)
-    plugin = []
-    for rule in rules:
-        margin = gain - load @ rule.multiplier
-        promised = task.weight @ (1.0 - posteriors.label + np.maximum(margin, 0.0))
-        plugin.append(float(promised) + rule.allowance)
-    deficit = np.zeros(len(rules))
-    if learned.half is not None:
-        deficit = np.array([_difference(task, posteriors, learned.half, rule) for rule in rules])
-    return Achieved(rules, rule_values(task, rules), np.array(plugin), deficit, program.unconstrained())
-
-
-def _difference(task: LimitTask, posteriors: Posteriors, half: Posteriors, rule: FairRule) -> float:
-    """Return what a rule from half of the rows loses, in the eyes of the posteriors from more of them."""
-    full = posteriors.gain - posteriors.load(task.weight) @ rule.multiplier
-    other = half.gain - half.load(task.weight) @ rule.multiplier
-    return float(task.weight @ (np.abs(full) * ((full > 0) != (other > 0))))
-
-
-def banded(
-    task: LimitTask,
-    achieved: Achieved,
-    levels: FloatArray,
-    fairness: str,
-    track: str,
-    confidence: float,
-    generator: np.random.Generator,
-) -> AchievableFrontier:
-    """Return the curve with its simultaneous band."""
-    estimate, covariance = achieved.values.estimate, achieved.values.covariance
-    half_width = critical_value(covariance, confidence, generator) * np.sqrt(np.diag(covariance))
-    falling, unlearned, floor = IsotonicRegression(increasing=False), achieved.unlearned, task.constant
+    values, floor = rule_values(task, rules), task.constant
+    estimate, error = values.estimate, np.sqrt(np.diag(values.covariance))
+    margins = [program.margin(rule) for rule in rules]
+    promised = [task.weight @ (1.0 - posteriors.label + np.maximum(margin, 0.0)) for margin in margins]
+    unlearned = np.zeros(len(rules)) if half is None else _unlearned(task, half, rules, margins)
+    half_width = critical_value(values.covariance, confidence, generator) * error
+    falling = IsotonicRegression(increasing=False)
     accuracy, attained = (
         np.clip(falling.fit_transform(levels, curve), floor, 1.0) for curve in (estimate + unlearned, estimate)
     )
@@ -304,9 +240,9 @@ def banded(
         np.clip(high, accuracy, 1.0),
         attained,
         unlearned,
-        achieved.plugin,
+        np.array([value + rule.allowance for value, rule in zip(promised, rules, strict=True)]),
         floor,
-        achieved.unconstrained,
+        program.unconstrained(),
         fairness,
         track,
         confidence,
@@ -314,11 +250,43 @@ def banded(
     )
 
 
-def checked_levels(grid: ArrayLike | None, n_points: int) -> FloatArray:
+def _levels(grid: ArrayLike | None, n_points: int) -> FloatArray:
     """Return the levels of fairness, ascending."""
     if grid is None:
         return np.linspace(0.0, 1.0, validate.whole_number(n_points, parameter="n_points", low=2))
-    levels = np.unique(numeric(validate.column(grid, parameter="grid"), parameter="grid").astype(np.float64))
-    if levels.size == 0 or not (levels[0] >= 0.0 and levels[-1] <= 1.0):
-        raise InvalidInputError(f"grid must hold levels of fairness in [0, 1]; got {levels.tolist()[:5]}")
-    return levels
+    return np.unique(validate.fairness_levels(grid))
+
+
+def learn(
+    X: Any,
+    task: LimitTask,
+    track: str,
+    *,
+    estimator: Any,
+    cv: int,
+    generator: np.random.Generator,
+    n_jobs: int | None,
+    halves: bool = True,
+) -> tuple[Posteriors, Posteriors | None]:
+    """Fit the posteriors with `cv` folds and, if asked, with half of the rows."""
+    Z = feature_matrix(X, task, track)
+    learners = checked_learners(estimator, int(generator.integers(2**31)), task, 0.5, Z)
+    fold, half = stratified_folds(task.cell, cv, generator), stratified_folds(task.cell, 2, generator)
+    posteriors = cross_fitted(Z, task, track, fold, learners, n_jobs=n_jobs)
+    # Estimates from shares s and t of n rows that were taken independently differ with variance v/n·(1/s + 1/t − 2):
+    # for s = 1/2 that is v/(tn), the variance of the other one. So their difference stands for its error.
+    return posteriors, cross_fitted(Z, task, track, half, learners, n_jobs=n_jobs) if halves else None
+
+
+def _unlearned(
+    task: LimitTask, half: Posteriors, rules: Sequence[FairRule], margins: Sequence[FloatArray]
+) -> FloatArray:
+    """Return what rules from half of the rows lose, in the eyes of the posteriors from more of them."""
+    pairs = zip(margins, map(fair_program(task, half).margin, rules), strict=True)
+    return np.array([task.weight @ (np.abs(margin) * ((margin > 0) != (other > 0))) for margin, other in pairs])
+
+
+def fair_program(task: LimitTask, posteriors: Posteriors) -> FairProgram:
+    """Return the program of the best rules in the eyes of some posteriors."""
+    load = posteriors.load(task.weight)
+    return FairProgram(posteriors.gain, load, task.weight, task.sets.blocks, relative=task.relative)

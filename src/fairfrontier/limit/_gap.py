@@ -9,7 +9,7 @@ from scipy.special import ndtri
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, Predictions
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.limit._achievable import achieve, learn
+from fairfrontier.limit._achievable import fair_program, learn
 from fairfrontier.limit._posteriors import stratified_folds
 from fairfrontier.limit._program import FairRule
 from fairfrontier.limit._rule_values import Values, best_rule, rule_values, short
@@ -161,10 +161,10 @@ def frontier_gap(
     own = (scores.matrix > cut).astype(np.float64)
     stacked = _stack_decisions(stack, scores, task, fairness, cut, cv, generator)
     options: dict[str, Any] = {"estimator": estimator, "cv": cv, "generator": generator, "n_jobs": n_jobs}
-    blind = achieve(task, learn(X, task, "blind", **options), np.array([level]))
-    aware = achieve(task, learn(X, task, "aware", **options), np.array([level, 0.0]))
+    blind, aware = (learn(X, task, track, halves=False, **options)[0] for track in ("blind", "aware"))
+    possible = [*fair_program(task, blind).path([level]), *fair_program(task, aware).path([level, 0.0])]
     mine = [_chosen(task, own, scores.names, model, level), best_rule(task, own, level)]
-    rules = [*mine, best_rule(task, np.hstack([own, stacked]), level), *blind.rules, *aware.rules]
+    rules = [*mine, best_rule(task, np.hstack([own, stacked]), level), *possible]
     return _gap(rule_values(task, rules), level, fairness, confidence)
 
 
@@ -216,21 +216,14 @@ def _stack_decisions(
     generator: np.random.Generator,
 ) -> FloatArray:
     """Return the decisions of stacks, shape (n, m); m = 0 without any."""
-    n_rows = len(task)
     if stack is None:
-        return np.zeros((n_rows, 0))
-    if isinstance(stack, str):
-        validate.one_of(stack, ("auto",), parameter="stack")
-        return _cross_fitted_stack(scores, task, fairness, threshold, cv, generator)
-    found = validate.predictions(stack)
-    validate.same_length(n_rows, "y", stack=len(found.matrix))
-    validate.finite(found.matrix, parameter="stack", names=found.names)
-    return (found.matrix > threshold).astype(np.float64)
-
-
-def _cross_fitted_stack(
-    scores: Predictions, task: LimitTask, fairness: str, threshold: float, cv: int, generator: np.random.Generator
-) -> FloatArray:
+        return np.zeros((len(task), 0))
+    if not isinstance(stack, str):
+        found = validate.predictions(stack)
+        validate.same_length(len(task), "y", stack=len(found.matrix))
+        validate.finite(found.matrix, parameter="stack", names=found.names)
+        return (found.matrix > threshold).astype(np.float64)
+    validate.one_of(stack, ("auto",), parameter="stack")
     fold = stratified_folds(task.cell, cv, generator)
     y, weight = task.y.astype(np.intp), task.weight * len(task) if task.weighted else None
     # Of a path any point may be taken: that of differences serves ratios too.

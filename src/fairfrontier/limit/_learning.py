@@ -15,7 +15,7 @@ from fairfrontier import _validation as validate
 from fairfrontier._scores import named_models, positive_scores
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.limit._achievable import TRACKS, Learned, achieve
+from fairfrontier.limit._achievable import TRACKS, fair_program
 from fairfrontier.limit._posteriors import checked_learners, cross_fitted, feature_matrix, stratified_folds
 from fairfrontier.limit._program import FairRule
 from fairfrontier.limit._rule_values import best_rule, rule_values, short
@@ -208,7 +208,7 @@ def learning_frontier(
 
     def best(sample: Subsample) -> FairRule:
         posteriors = cross_fitted(Z, task, track, sample.fold, learners, n_jobs=n_jobs, rows=sample.usable)
-        return achieve(task, Learned(posteriors, None), np.array([level])).rules[0]
+        return fair_program(task, posteriors).path([level])[0]
 
     subsamples = _subsamples(task.cell, sizes, cv, repeats, generator)
     models = None

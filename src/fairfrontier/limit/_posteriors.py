@@ -1,6 +1,7 @@
 """What a row's features say of its label and of its row sets: cross-fitted, calibrated probabilities."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -204,7 +205,8 @@ def cross_fitted(
         The rows that models may be fitted to; None: all.
     """
     usable = np.ones(len(task), dtype=bool) if rows is None else rows
-    fit = _CrossFit(Z, task.weight * len(task) if task.weighted else None, fold, learners, n_jobs)
+    weight = task.weight * len(task) if task.weighted else None
+    fit = partial(_class_probabilities, Z, weight, fold, learners, n_jobs)
     label = fit(task.y.astype(np.intp), 2, usable)[:, 1]
     columns = []
     for condition in task.conditions:
@@ -217,40 +219,34 @@ def cross_fitted(
     return Posteriors(label, np.hstack(columns))
 
 
-class _CrossFit:
-    """The function from classes of rows to their probabilities, cross-fitted."""
-
-    def __init__(
-        self, Z: FloatArray, weight: FloatArray | None, fold: IntArray, learners: list[Any], n_jobs: Any
-    ) -> None:
-        self.Z, self.weight, self.fold, self.learners, self.n_jobs = Z, weight, fold, learners, n_jobs
-
-    def __call__(self, codes: IntArray, n_classes: int, among: NDArray[np.bool_]) -> FloatArray:
-        """Return P(class) of all rows, shape (n, n_classes), learned from the rows `among`."""
-        folds = np.unique(self.fold)
-        # The last of the default ensemble take long: with them first, no processor waits at the end.
-        jobs = [(fold, learner) for learner in reversed(self.learners) for fold in folds]
-        parts = Parallel(n_jobs=self.n_jobs)(
-            delayed(_member)(
-                learner, self.Z, codes, self.weight, among & (self.fold != fold), self.fold == fold, n_classes
-            )
-            for fold, learner in jobs
-        )
-        odds = np.empty((len(codes), len(self.learners) * (n_classes - 1)))
-        for i, fold in enumerate(folds):
-            odds[self.fold == fold] = np.hstack(parts[i :: len(folds)][::-1])
-        return self._stacked(odds, codes, n_classes, among)
-
-    def _stacked(self, odds: FloatArray, codes: IntArray, n_classes: int, among: NDArray[np.bool_]) -> FloatArray:
-        """Return the members' combination, calibrated on the other folds: a logistic regression on their log-odds."""
-        result = np.zeros((len(codes), n_classes))
-        for fold in np.unique(self.fold):
-            train, test = among & (self.fold != fold), self.fold == fold
-            weight = None if self.weight is None else self.weight[train]
-            model = fit_classifier(LogisticRegression(max_iter=1000), odds[train], codes[train], weight)
-            result[test, 1:] = class_probabilities(model, odds[test], n_classes - 1)
-        result[:, 0] = np.clip(1.0 - result[:, 1:].sum(axis=1), 0.0, 1.0)
-        return result
+def _class_probabilities(
+    Z: FloatArray,
+    weight: FloatArray | None,
+    fold: IntArray,
+    learners: list[Any],
+    n_jobs: Any,
+    codes: IntArray,
+    n_classes: int,
+    among: NDArray[np.bool_],
+) -> FloatArray:
+    """Return P(class) of all rows, shape (n, n_classes), learned from the rows `among` outside the row's fold."""
+    parts = [(among & (fold != number), fold == number) for number in np.unique(fold)]
+    # The last of the default ensemble take long: with them first, no processor waits at the end.
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_member)(learner, Z, codes, weight, train, test, n_classes)
+        for learner in reversed(learners)
+        for train, test in parts
+    )
+    odds, result = np.empty((len(codes), len(learners) * (n_classes - 1))), np.zeros((len(codes), n_classes))
+    for i, (_, test) in enumerate(parts):
+        odds[test] = np.hstack(found[i :: len(parts)][::-1])
+    # The members' combination, calibrated on the other folds: a logistic regression on their log-odds.
+    for train, test in parts:
+        of_train = None if weight is None else weight[train]
+        model = fit_classifier(LogisticRegression(max_iter=1000), odds[train], codes[train], of_train)
+        result[test, 1:] = class_probabilities(model, odds[test], n_classes - 1)
+    result[:, 0] = np.clip(1.0 - result[:, 1:].sum(axis=1), 0.0, 1.0)
+    return result
 
 
 def _member(

@@ -7,7 +7,7 @@ small program over the rules found so far gives multipliers, these give the next
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,11 +35,14 @@ class RuleMixture:
         What a unit of each row set's rate costs in accuracy.
     value : float
         The gain in accuracy over the decision 0 for every row.
+    allowance : float
+        What the allowed difference of rates is worth at these multipliers; 0 where ratios are bounded.
     """
 
     share: FloatArray
     multiplier: FloatArray
     value: float
+    allowance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,38 +55,19 @@ class FairRule:
         The probability of decision 1 for each row; 0 or 1 except where the rule randomises.
     multiplier : ndarray of shape (s,)
         What a unit of each row set's rate costs in accuracy.
-    slack : float
-        The largest difference between rates that is allowed; 0 where ratios are bounded.
+    allowance : float
+        What the allowed difference of rates is worth at these multipliers; 0 where ratios are bounded.
     """
 
     decision: FloatArray
     multiplier: FloatArray
-    slack: float
-
-    @property
-    def allowance(self) -> float:
-        """What the allowed difference is worth at these multipliers."""
-        return self.slack * float(np.maximum(self.multiplier, 0.0).sum())
+    allowance: float
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """How far rates may be apart: each is at most `slack` above the lowest of its block, which is `ratio` of the rest.
-
-    Inside a block, `ratio`·r ≤ every rate ≤ r + `slack` for some r.
-    """
-
-    slack: float
-    ratio: float
-
-    @classmethod
-    def of(cls, fairness: float, *, relative: bool) -> "Bounds":
-        """Return the bounds of a fairness that is 1 − the largest difference or, if relative, the smallest ratio."""
-        return cls(0.0, fairness) if relative else cls(1.0 - fairness, 1.0)
-
-
-def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bounds) -> RuleMixture:
-    """Return the mixture of rules with the largest gain whose rates are within the bounds in each block.
+def best_mixture(
+    rates: FloatArray, gain: FloatArray, blocks: Blocks, fairness: float, *, relative: bool
+) -> RuleMixture:
+    """Return the mixture of rules with the largest gain that is fair enough.
 
     Parameters
     ----------
@@ -93,19 +77,21 @@ def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bo
         Accuracy of each rule, up to a constant.
     blocks : tuple of tuple of int
         Row sets that are compared with one another.
-    bounds : Bounds
-        How far rates may be apart.
+    fairness : float
+        1 − the largest difference of two rates of a block or, if `relative`, their smallest ratio: inside a block,
+        ratio·r ≤ every rate ≤ r + slack for some r.
     """
+    slack, ratio = (0.0, fairness) if relative else (1.0 - fairness, 1.0)
     n_rules, n_sets = rates.shape
     # Each block has a rate of its own, a free variable, that all its rates are compared with.
     common = np.zeros((n_sets, len(blocks)))
     for j, block in enumerate(blocks):
         common[list(block), j] = 1.0
-    above, below = np.hstack([rates.T, -common]), np.hstack([-rates.T, bounds.ratio * common])
+    above, below = np.hstack([rates.T, -common]), np.hstack([-rates.T, ratio * common])
     found = linprog(
         np.concatenate([-gain, np.zeros(len(blocks))]),
         A_ub=np.vstack([above, below]),
-        b_ub=np.concatenate([np.full(n_sets, bounds.slack), np.zeros(n_sets)]),
+        b_ub=np.concatenate([np.full(n_sets, slack), np.zeros(n_sets)]),
         A_eq=np.concatenate([np.ones(n_rules), np.zeros(len(blocks))])[None],
         b_eq=[1.0],
         bounds=[(0.0, None)] * n_rules + [(None, None)] * len(blocks),
@@ -114,7 +100,9 @@ def best_mixture(rates: FloatArray, gain: FloatArray, blocks: Blocks, bounds: Bo
     if found.status != 0:
         raise InvalidInputError(f"the linear program of the fair rule has no solution: {found.message}")
     price = -np.asarray(found.ineqlin.marginals)
-    return RuleMixture(np.maximum(found.x[:n_rules], 0.0), price[:n_sets] - price[n_sets:], -float(found.fun))
+    multiplier = price[:n_sets] - price[n_sets:]
+    allowance = slack * float(np.maximum(multiplier, 0.0).sum())
+    return RuleMixture(np.maximum(found.x[:n_rules], 0.0), multiplier, -float(found.fun), allowance)
 
 
 class FairProgram:
@@ -157,16 +145,19 @@ class FairProgram:
             return min(float(of_block.min() / of_block.max()) if of_block.max() > 0 else 1.0 for of_block in rates)
         return 1.0 - max(float(np.ptp(of_block)) for of_block in rates)
 
+    def margin(self, rule: FairRule | RuleMixture) -> FloatArray:
+        """Return what decision 1 adds for each row (n,) at a rule's multipliers."""
+        return np.asarray(self.gain - self.load @ rule.multiplier)
+
     def solve(self, fairness: float) -> FairRule:
         """Return the best rule at a level of fairness."""
-        bounds = Bounds.of(fairness, relative=self.relative)
         while True:
-            mixture = best_mixture(np.array(self._rates), np.array(self._gains), self.blocks, bounds)
-            rule = FairRule(np.empty(0), mixture.multiplier, bounds.slack)
-            margin = self.gain - self.load @ mixture.multiplier
-            met = self.weight @ np.maximum(margin, 0.0) + rule.allowance - mixture.value < _MET
+            rates, gains = np.array(self._rates), np.array(self._gains)
+            found = best_mixture(rates, gains, self.blocks, fairness, relative=self.relative)
+            margin = self.margin(found)
+            met = self.weight @ np.maximum(margin, 0.0) + found.allowance - found.value < _MET
             if met or len(self._rules) >= _MOST_RULES:
-                return replace(rule, decision=self._mixed(mixture.share))
+                return FairRule(self._mixed(found.share), found.multiplier, found.allowance)
             self._add(margin > 0)
 
     def _mixed(self, share: FloatArray) -> FloatArray:
@@ -178,8 +169,6 @@ class FairProgram:
 
     def path(self, levels: Iterable[float]) -> list[FairRule]:
         """Return the best rule for each level of fairness; where no constraint binds it is one and the same."""
-        free, fairest = (
-            FairRule(self._rules[2].astype(np.float64), np.zeros(self.load.shape[1]), 1.0),
-            self.unconstrained(),
-        )
-        return [free if level <= fairest else self.solve(level) for level in levels]
+        free, fairest = self._rules[2].astype(np.float64), self.unconstrained()
+        no_price = np.zeros(self.load.shape[1])
+        return [FairRule(free, no_price, 0.0) if level <= fairest else self.solve(level) for level in levels]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairfrontier._validation import FloatArray
-from fairfrontier.limit._program import Bounds, FairRule, best_mixture
+from fairfrontier.limit._program import FairRule, best_mixture
 from fairfrontier.limit._task import LimitTask
 
 _DRAWS = 4000
@@ -72,14 +72,13 @@ def critical_value(covariance: FloatArray, confidence: float, generator: np.rand
 
 def best_rule(task: LimitTask, decisions: FloatArray, fairness: float) -> FairRule:
     """Return the best mixture of rules (n, k) and the two constant decisions at a level of fairness."""
-    bounds = Bounds.of(fairness, relative=task.relative)
     n_rows = len(task)
     rules = np.column_stack([decisions, np.zeros(n_rows), np.ones(n_rows)])
     rates = task.rates(rules)
     rates[-2:] = np.array([[0.0], [1.0]])  # without rounding
     gain = (task.weight * (2.0 * task.y - 1.0)) @ rules
-    found = best_mixture(rates, gain, task.sets.blocks, bounds)
-    return FairRule(rules @ found.share, found.multiplier, bounds.slack)
+    found = best_mixture(rates, gain, task.sets.blocks, fairness, relative=task.relative)
+    return FairRule(rules @ found.share, found.multiplier, found.allowance)
 
 
 def short(value: float, digits: int = 3) -> str:

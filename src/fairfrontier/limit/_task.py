@@ -109,7 +109,7 @@ def checked_task(y: Any, sensitive_features: Any, fairness: Any, sensitive_mode:
 
 
 def _refuse_regression(y: NDArray[Any]) -> None:
-    classes = validate.distinct(validate.no_missing(y, parameter="y"), parameter="y")[0]
+    classes = validate.known_values(y, parameter="y")[0]
     if len(classes) > 2:
         raise InvalidInputError(
             f"y must have two classes; got {len(classes)}: the best fair rule is known for decisions only, so that "

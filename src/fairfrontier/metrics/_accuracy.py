@@ -118,7 +118,7 @@ def _balanced_accuracy(sums: "CellSums", label: NDArray[np.bool_]) -> FloatArray
 
 def _mean_squared_error(sums: "CellSums") -> FloatArray:
     if sums.squared_error is None:
-        raise InvalidInputError("these sums hold no squared errors; give y to cell_sums")
+        raise InvalidInputError("these sums hold no squared errors; sum them with y")
     return np.asarray(sums.squared_error / sums.weight.sum())
 
 

@@ -189,18 +189,23 @@ class RowSets:
         sizes = map(len, self.blocks)
         return sum(size - 1 if self.reference else size * (size - 1) // 2 for size in sizes)
 
+    def check_weights(self, totals: FloatArray) -> None:
+        """Raise if a set has no weight, from the total weight of each (s,)."""
+        for name, total in zip(self.names, totals, strict=True):
+            if total <= 0:
+                raise GroupError(
+                    f"sensitive_features must leave no group empty; the row set {name!r} has total weight {total:g}, "
+                    "so its rate is undefined: merge small groups, drop them, or use another fairness measure"
+                )
+
     @property
     def compares_differences(self) -> bool:
         """True: the bias is linear in the rates, up to its sign."""
         return self.comparison == "difference"
 
-    def pairs_by_block(self) -> list[IntArray]:
-        """Return the contrasts of each block as pairs of sets, arrays of shape (·, 2)."""
-        return _pairs_by_block(self.blocks, self.reference)
-
     def pairs(self) -> IntArray:
         """Return the contrasts as pairs of sets, shape (m, 2): the first set minus the second."""
-        return np.concatenate(self.pairs_by_block())
+        return np.concatenate(_pairs_by_block(self.blocks, self.reference))
 
     def contrast_names(self) -> tuple[str, ...]:
         """Return a name for each contrast, in the order of `pairs`."""
@@ -352,12 +357,7 @@ class Contrasts:
             Total weights of the cells.
         """
         totals = self.membership @ weight
-        for name, total in zip(self.sets.names, totals, strict=True):
-            if total <= 0:
-                raise GroupError(
-                    f"sensitive_features must leave no group empty; the row set {name!r} has total weight {total:g}, "
-                    "so its rate is undefined: merge small groups, drop them, or use another fairness measure"
-                )
+        self.sets.check_weights(totals)
         # With thousands of groups nearly all of the membership is zero; a dense product would take most of the time.
         dense = self.membership.size <= _DENSE_MEMBERSHIP
         member = self.membership.astype(np.float64) if dense else csr_array(self.membership, dtype=np.float64)

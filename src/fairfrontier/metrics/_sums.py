@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairfrontier import _validation as validate
 from fairfrontier._groups import ProbableGroups
 from fairfrontier._rows import MOST_CELLS, Cells, Key, Rows, too_many_cells
-from fairfrontier._validation import FloatArray, IntArray, finite
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.metrics._accuracy import (
     ACCURACY_MEASURES,
@@ -159,7 +159,6 @@ def keyed_sums(
     labelled: bool,
     threshold: float | None,
     y: FloatArray | None = None,
-    scores: Any = None,
     groups: ProbableGroups | None = None,
     amounts: FloatArray | None = None,
 ) -> KeyedSums:
@@ -175,44 +174,31 @@ def keyed_sums(
         A score strictly above it is decision 1; None sums the scores themselves.
     y : ndarray of shape (n,), optional
         If given, squared errors against it are summed too.
-    scores : ndarray of shape (n, k), optional
-        Scores of other models than those of `rows`.
     groups : ProbableGroups, optional
         Groups of rows that have no attribute: a row counts in the cell of each group by its degree.
     amounts : ndarray of shape (n,), optional
         If given, what decision 1 is worth for each row is summed too.
     """
     cells = rows.cells(labelled=labelled)
-    matrix = rows.scores if scores is None else scores
     if groups is not None:
-        return _shared_sums(rows, cells, groups, threshold, y, amounts)
+        return _shared_sums(rows, cells, groups, threshold=threshold, y=y, amounts=amounts)
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
     square = counts if rows.weight is None else np.bincount(cells.codes, rows.weight**2, minlength=cells.n_cells)
     if rows.weight is not None and not rows.weight.any():  # a mean over no weight is undefined, a sum is zero
-        k = matrix.shape[1]
+        k = rows.scores.shape[1]
         payoff = None if amounts is None else np.append(np.zeros(k + 2), len(rows))
         error = None if y is None else np.zeros(k)
         sums = CellSums(np.zeros(len(counts)), np.zeros((len(counts), k)), error, payoff=payoff)
     else:
-        names = rows.names if scores is None else ()
-        known: dict[str, Any] = {"weight": rows.weight, "names": names, "row": rows.row, "amounts": amounts}
-        sums = cell_sums(matrix, cells, threshold=threshold, y=y, **known)
+        sums = cell_sums(rows, cells, threshold=threshold, y=y, amounts=amounts)
     return KeyedSums(cells.keys, cells.attributes, sums, counts, square.astype(np.float64))
 
 
-def _shared_sums(
-    rows: Rows,
-    cells: Cells,
-    groups: ProbableGroups,
-    threshold: float | None,
-    y: FloatArray | None,
-    amounts: FloatArray | None,
-) -> KeyedSums:
+def _shared_sums(rows: Rows, cells: Cells, groups: ProbableGroups, **options: Any) -> KeyedSums:
     """Return the sums where a row is in several groups, without repeating its scores."""
     degrees = np.ascontiguousarray(groups.degrees(rows.weight).T)
     share = degrees if rows.weight is None else degrees * rows.weight
-    known: dict[str, Any] = {"weight": rows.weight, "names": rows.names, "row": rows.row, "amounts": amounts}
-    plain = cell_sums(rows.scores, cells, threshold=threshold, y=y, share=share, **known)
+    plain = cell_sums(rows, cells, share=share, **options)
 
     def by_cell(of_group: FloatArray) -> FloatArray:
         found = [np.bincount(cells.codes, one, minlength=cells.n_cells) for one in of_group]
@@ -226,14 +212,11 @@ def _shared_sums(
 
 
 def cell_sums(
-    matrix: NDArray[Any],
+    rows: Rows,
     cells: Cells,
     *,
     threshold: float | None,
-    weight: FloatArray | None = None,
     y: FloatArray | None = None,
-    names: Sequence[str] = (),
-    row: IntArray | None = None,
     share: FloatArray | None = None,
     amounts: FloatArray | None = None,
 ) -> CellSums:
@@ -241,20 +224,14 @@ def cell_sums(
 
     Parameters
     ----------
-    matrix : ndarray of shape (n, k)
-        Scores of `k` models.
+    rows : Rows
+        Scores of `k` models, and weights.
     cells : Cells
         The partition of the rows.
     threshold : float or None
         A score strictly above it is decision 1; None sums the scores themselves.
-    weight : ndarray of shape (n,), optional
-        Sample weights.
     y : ndarray of shape (n,), optional
         If given, `squared_error` against it is summed too.
-    names : sequence of str, optional
-        Names of the models, for the error about a value that is not finite.
-    row : ndarray of shape (n,), optional
-        Numbers of the rows in the whole table, for the same error.
     share : ndarray of shape (g, n), optional
         Weight of each row in each of `g` groups; `outcome` then has the shape (c·g, k).
     amounts : ndarray of shape (n,), optional
@@ -265,25 +242,26 @@ def cell_sums(
     CellSums
         Exact for decisions without weights: all counts are integers.
     """
+    matrix, weight = rows.scores, rows.weight
     totals = np.bincount(cells.codes, weight, minlength=cells.n_cells).astype(np.float64)
     if matrix.shape[1] == 0:
         return CellSums(totals, np.zeros((cells.n_cells, 0)))
-    decided = _Outcome(matrix, decision_threshold(matrix, threshold), names, row)
+    decided = _Outcome(rows, decision_threshold(matrix, threshold))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
         worth = amounts if amounts is None or weight is None else amounts * weight
         if cells.n_cells <= _FEW_CELLS or share is not None:
-            outcome = _sums_by_products(decided, cells, weight, share, worth)
+            outcome = _sums_by_products(decided, cells, share, worth)
         else:
-            outcome = _sums_by_sorting(decided, cells, weight, worth)
+            outcome = _sums_by_sorting(decided, cells, worth)
     if not np.isfinite(outcome).all():  # of finite scores: infinite ones were refused
         raise InvalidInputError(
             f"y_preds must be small enough to be added up; got values up to {np.abs(matrix).max():g}: divide the "
             "scores by a common number"
         )
-    if amounts is not None and row is not None:
+    if amounts is not None:
         of_row = np.ones(len(amounts)) if weight is None else weight
         losses, stake = float(of_row @ np.maximum(-amounts, 0.0)), float(of_row @ np.abs(amounts))
-        return CellSums(totals, outcome[:-1], payoff=np.append(outcome[-1], [losses, stake, n_different(row)]))
+        return CellSums(totals, outcome[:-1], payoff=np.append(outcome[-1], [losses, stake, n_different(rows.row)]))
     if y is None:
         return CellSums(totals, outcome)
     mean = float(np.average(y, weights=weight))
@@ -328,37 +306,32 @@ def _spread(y: FloatArray, mean: float, weight: FloatArray | None) -> float:
 class _Outcome:
     """Decisions of the models, or their scores where there is no threshold, block by block."""
 
-    scores: NDArray[Any]
+    rows: Rows
     threshold: float | None
-    names: Sequence[str]
-    row: IntArray | None
 
-    def block(self, rows: slice, models: slice, dtype: type[np.floating[Any]]) -> NDArray[Any]:
+    def block(self, part: slice, models: slice, dtype: type[np.floating[Any]]) -> NDArray[Any]:
         """Return a block as floats; the check for finite values rides on the block being in cache."""
-        block = self.scores[rows, models]
+        block = self.rows.scores[part, models]
         # Of all ways to look at every value, einsum's sum is the cheapest; half precision would overflow in it.
         total = np.einsum("ij->", block, dtype=np.float64 if block.dtype == np.float16 else None)
         if not np.isfinite(total) and not np.isfinite(block).all():
-            finite(self.scores, parameter="y_preds", names=self.names, rows=self.row)
+            self.rows.refuse_infinite(self.rows.scores, parameter="y_preds")
         return (block if self.threshold is None else block > self.threshold).astype(dtype, copy=False)
 
 
 def _sums_by_products(
-    outcome: _Outcome,
-    cells: Cells,
-    weight: FloatArray | None,
-    share: FloatArray | None,
-    worth: FloatArray | None,
+    outcome: _Outcome, cells: Cells, share: FloatArray | None, worth: FloatArray | None
 ) -> FloatArray:
     """Sum by one matrix product per block with the indicators of the cells, and with amounts of the rows at last."""
+    scores, weight = outcome.rows.scores, outcome.rows.weight
     # Counts below 2²⁴ are exact in single precision, and blocks are far smaller than that.
     counted = outcome.threshold is not None and weight is None and share is None and worth is None
     dtype = np.float32 if counted else np.float64
     n_sums = cells.n_cells * (1 if share is None else len(share))
-    total = np.zeros((n_sums + (worth is not None), outcome.scores.shape[1]))
+    total = np.zeros((n_sums + (worth is not None), scores.shape[1]))
     every_cell = np.arange(cells.n_cells)[:, None]
-    height, width = _block_shape(outcome.scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // n_sums)))
-    for rows in _slices(outcome.scores.shape[0], height):
+    height, width = _block_shape(scores, max(_SMALLEST_BLOCK, min(_BLOCK, _SERIAL_PRODUCT // n_sums)))
+    for rows in _slices(len(scores), height):
         indicator = (cells.codes[rows] == every_cell).astype(dtype)
         if share is not None:
             indicator = (indicator[:, None] * share[:, rows]).reshape(n_sums, -1)
@@ -366,16 +339,14 @@ def _sums_by_products(
             indicator *= weight[rows]
         if worth is not None:
             indicator = np.concatenate([indicator, worth[None, rows]])
-        for models in _slices(outcome.scores.shape[1], width):
+        for models in _slices(scores.shape[1], width):
             total[:, models] += indicator @ outcome.block(rows, models, dtype)
     return total
 
 
-def _sums_by_sorting(
-    outcome: _Outcome, cells: Cells, weight: FloatArray | None, worth: FloatArray | None
-) -> FloatArray:
+def _sums_by_sorting(outcome: _Outcome, cells: Cells, worth: FloatArray | None) -> FloatArray:
     """Sum by sorting the rows by cell once: for measures with very many groups; amounts of the rows at last."""
-    n_rows, n_models = outcome.scores.shape
+    (n_rows, n_models), weight = outcome.rows.scores.shape, outcome.rows.weight
     order = np.argsort(cells.codes, kind="stable")
     counts = np.bincount(cells.codes, minlength=cells.n_cells)
     # For an empty cell `reduceat` would give the first row of the next one.
@@ -546,42 +517,28 @@ class Sums:
 
     @property
     def unit(self) -> float:
-        """Return the unit in which differences between groups are measured."""
-        return fairness_unit(self.sums, self.contrasts, self.measure)
+        """Return the unit in which differences between groups are measured: 1 for decisions.
+
+        For regression it is the standard deviation of the target, or the target's own. Fairness is 1 − the largest
+        difference of two groups' mean predictions: of numbers the difference, and with it fairness, would depend on
+        whether a target is in dollars or in thousands of them; in standard deviations of the target (Cohen's d, with
+        the spread of all rows) it does not.
+        """
+        sums = self.sums
+        if not self.measure.regression or self.contrasts.in_target_units:
+            return 1.0
+        total = float(sums.weight.sum())
+        deviation = float(np.sqrt(max(sums.y_square_sum, 0.0) / total))
+        if deviation <= 4 * np.finfo(np.float64).eps * abs(sums.y_sum / total):  # the mean of equal values is rounded
+            raise InvalidInputError(
+                "y_true must have at least two values: fairness of a regression is in standard deviations of it; "
+                f"fairness={MEAN_DIFFERENCE!r} is in its own units"
+            )
+        return deviation
 
     def rates(self) -> FloatArray:
         """Return the mean outcome of each model in each row set, in that unit, shape (k, s)."""
         return self.contrasts.rates(self.sums.outcome, self.sums.weight) / self.unit
-
-
-def fairness_unit(sums: CellSums, contrasts: Contrasts, measure: AccuracyMeasure) -> float:
-    """Return the unit of fairness: 1 for decisions, and the standard deviation of the target for regression.
-
-    Parameters
-    ----------
-    sums : CellSums
-        Sums over the cells.
-    contrasts : Contrasts
-        The measure on these cells; in the target's own units the unit is 1.
-    measure : AccuracyMeasure
-        Whether it is a regression.
-
-    Notes
-    -----
-    Fairness is 1 − the largest difference of two groups' mean predictions. Of numbers the difference, and with it
-    fairness, would depend on whether a target is in dollars or in thousands of them; in standard deviations of the
-    target (Cohen's d, with the spread of all rows) it does not.
-    """
-    if not measure.regression or contrasts.in_target_units:
-        return 1.0
-    total = float(sums.weight.sum())
-    deviation = float(np.sqrt(max(sums.y_square_sum, 0.0) / total))
-    if deviation <= 4 * np.finfo(np.float64).eps * abs(sums.y_sum / total):  # the mean of equal values is rounded
-        raise InvalidInputError(
-            "y_true must have at least two values: fairness of a regression is in standard deviations of it; "
-            f"fairness={MEAN_DIFFERENCE!r} is in its own units"
-        )
-    return deviation
 
 
 def sum_rows(

@@ -11,7 +11,7 @@ grown once too: its held-out prediction of a row is the mean of the trees that h
 """
 
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -59,7 +59,7 @@ from fairfrontier.optimize._statistics import RowWeights
 
 # The standard deviation of columns of X in a stack: that of scores.
 _SPREAD = 0.2
-# A third of as many trees predict nearly as well as all of them.
+# About a third of the trees have not seen a row; from this many trees on they predict nearly as well as all.
 _MANY_TREES = 100
 # Rows whose predictions by all trees are in memory at a time.
 _ROWS_AT_ONCE = 50_000
@@ -260,6 +260,39 @@ class BaseFit:
 
 
 @dataclass(frozen=True, eq=False)
+class BaseModel:
+    """An unfitted base model, and all that it is fitted to: what travels to a worker process."""
+
+    name: str
+    model: Any
+    X: Any
+    y: NDArray[Any]
+    sample_weight: FloatArray | None
+    classes: NDArray[Any] | None
+    expand: bool
+
+    def fitted(self, train: IntArray) -> Any:
+        """Return the model fitted to some of the rows."""
+        parameter = None if self.sample_weight is None else _weight_parameter(self.model)
+        weights = {parameter: self.sample_weight[train]} if parameter and self.sample_weight is not None else {}
+        X = self.X if len(train) == len(self.y) else rows_of(self.X, train)
+        # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
+        with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
+            try:
+                return clone(self.model).fit(X, self.y[train], **weights)
+            except Exception as error:
+                # The error is the model's own; of ten models it must say whose.
+                error.add_note(
+                    f"The base model {self.name!r} of the stack was fitted with X, y and sample_weight alone."
+                )
+                raise
+
+    def columns(self, fitted: Any, rows: IntArray, *, expand: bool) -> FloatArray:
+        """Return the columns (r, q) that the fitted model, or if `expand` its members, are for some of the rows."""
+        return columns_of(fitted, rows_of(self.X, rows), self.classes, self.name, expand)
+
+
+@dataclass(frozen=True, eq=False)
 class FitOptions:
     """How base models are fitted; the attributes are those of the stack."""
 
@@ -271,43 +304,39 @@ class FitOptions:
     memory: Any = None
     verbose: int = 0
     n_jobs: int | None = None
-    # Whether the folds are the stack's own: rows out of bag may stand in for held-out ones only where any rows may.
+    # Whether the stack made the folds itself: only then may out-of-bag predictions take the place of held-out ones.
     own_folds: bool = False
+
+    def model(self, name: str, model: Any, X: Any, y: NDArray[Any]) -> BaseModel:
+        """Return a base model that is fitted so."""
+        return BaseModel(name, model, X, y, self.sample_weight, self.classes, name in self.expanded)
 
     def run(self, function: Callable[..., Any], jobs: Iterable[tuple[Any, ...]]) -> list[Any]:
         """Return the results of a function, from the cache where it has them."""
         cached = function if self.memory is None else check_memory(self.memory).cache(function)
         return list(Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(delayed(cached)(*job) for job in jobs))
 
+    def in_folds(
+        self, function: Callable[..., Any], jobs: Sequence[tuple[Any, ...]], folds: IntArray
+    ) -> list[tuple[Any, FloatArray]]:
+        """Return the model that each job keeps, and its predictions (n, q) of each row by models without its fold.
 
-def fitted_columns(
-    stack: Any,
-    models: Sequence[tuple[str, Any]],
-    X: Any,
-    rows: Rows,
-    codes: IntArray,
-    contrasts: Contrasts,
-    probable: ProbableGroups | None,
-) -> tuple[BaseFit, IntArray | None]:
-    """Return the columns of models that are fitted already, and the folds where models of the attribute join them.
-
-    Parameters
-    ----------
-    models : list of (str, fitted estimator)
-        The models.
-    stack, X, rows, codes, contrasts, probable
-        As in `fit_columns`.
-    """
-    names = tuple(column_names(models, stack._expanded))
-    found, folds = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))], None
-    # Only on demand: who brings fitted models knows how many columns the stack has.
-    if stack.group_models is True and wants_group_models(stack, names):
-        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state)
-        options = _fit_options(stack, rows)
-        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
-    if stack.passthrough:
-        found.append(fit_features(X, rows.weight))
-    return BaseFit.joined(found), folds
+        `function` takes a job, (train rows, test rows) and whether its model is kept, and returns that and predictions.
+        """
+        splits, everything = list(train_test(folds)), (np.arange(len(folds)), np.empty(0, dtype=np.intp))
+        tasks = [(*job, split, not self.refit) for job in jobs for split in splits]
+        if self.refit:
+            tasks += [(*job, everything, True) for job in jobs]
+        done = self.run(function, tasks)
+        result = []
+        for j in range(len(jobs)):
+            of_folds = done[j * len(splits) : (j + 1) * len(splits)]
+            matrix = np.empty((len(folds), of_folds[0][1].shape[1]))
+            for (_, test), (_, block) in zip(splits, of_folds, strict=True):
+                matrix[test] = block
+            last = len(splits) * len(jobs) + j
+            result.append((done[last][0] if self.refit else FoldModels([model for model, _ in of_folds]), matrix))
+        return result
 
 
 def fit_columns(
@@ -315,11 +344,10 @@ def fit_columns(
     models: Sequence[tuple[str, Any]],
     X: Any,
     rows: Rows,
-    codes: IntArray,
     contrasts: Contrasts,
     probable: ProbableGroups | None,
     known: tuple[BaseFit, IntArray] | None,
-) -> tuple[BaseFit, IntArray]:
+) -> tuple[BaseFit, IntArray | None]:
     """Fit the models, and what joins them in the stack, and return all columns and the fold of each row.
 
     Parameters
@@ -327,36 +355,20 @@ def fit_columns(
     stack : BaseFairStacks
         The estimator, whose parameters say how.
     models : list of (str, estimator)
-        Unfitted.
+        Unfitted; fitted where the stack's `cv` says so, and then there are folds only for models of the attribute.
     X, rows
         The features, and the rows without scores.
-    codes, contrasts
-        The cell of each row, and the measure on the cells.
+    contrasts
+        The measure on the cells of the rows.
     probable : ProbableGroups or None
         The groups, where they are only probable.
     known : (BaseFit, ndarray of shape (n,)) or None
         What an earlier fit to the same rows found, which is not fitted again, and its folds.
     """
-    folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if known is None else known[1]
-    check_classes(folds, codes, contrasts)
-    options = _fit_options(stack, rows)
-    target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
-    if known is not None:
-        new = [pair for pair in models if pair[0] not in dict(known[0].estimators)]
-        added = [fit_base_models(new, X, target, folds, options)] if new else []
-        return BaseFit.joined([known[0], *added]), folds
-    found = [fit_base_models(models, X, target, folds, options)]
-    if wants_group_models(stack, found[0].names):
-        found.append(_attribute_columns(stack, X, rows, codes, contrasts, probable, folds, options))
-    if stack.passthrough:
-        found.append(fit_features(X, rows.weight))
-    return BaseFit.joined(found), folds
-
-
-def _fit_options(stack: Any, rows: Rows) -> FitOptions:
-    """Return how a stack fits models to rows."""
-    return FitOptions(
-        sample_weight=_base_weights(rows),
+    codes, fitted = rows.cells(labelled=not stack._regression).codes, isinstance(stack.cv, str)
+    options = FitOptions(
+        # A penalty inside a base model is meant for rows that count 1: weights that sum to 1 would leave a constant.
+        sample_weight=None if rows.weight is None else rows.weight / RowWeights.of_rows(rows).of_one_row,
         refit=bool(stack.refit),
         tuned=isinstance(stack.alpha, str),
         memory=stack.memory,
@@ -364,23 +376,31 @@ def _fit_options(stack: Any, rows: Rows) -> FitOptions:
         own_folds=isinstance(stack.cv, int | np.integer),
         **stack._base_options(),
     )
-
-
-def _attribute_columns(
-    stack: Any,
-    X: Any,
-    rows: Rows,
-    codes: IntArray,
-    contrasts: Contrasts,
-    probable: ProbableGroups | None,
-    folds: IntArray,
-    options: FitOptions,
-) -> BaseFit:
-    """Fit models of the attribute, whose groups are known or only probable."""
-    if probable is not None and probable.is_partition:
-        spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
-        return fit_probable_columns(X, spread, folds, options, stack._measure)
-    return fit_group_columns(X, codes, contrasts, folds, options, fairness=stack._measure)
+    folds = None if known is None else known[1]
+    if fitted:
+        names = tuple(column_names(models, stack._expanded))
+        found = [BaseFit(list(models), names, predict_matrix(models, X, **stack._base_options()))]
+        # Only if asked for: with fitted models the caller expects as many columns as models.
+        join = stack.group_models is True and wants_group_models(stack, names)
+    else:
+        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
+        check_classes(folds, codes, contrasts)
+        target = np.asarray(rows.y) if stack._regression else contrasts.label[codes].astype(np.intp)
+        new = [pair for pair in models if known is None or pair[0] not in dict(known[0].estimators)]
+        found = [fit_base_models(new, X, target, folds, options)] if new else []
+        if known is not None:
+            return BaseFit.joined([known[0], *found]), folds
+        join = wants_group_models(stack, found[0].names)
+    if join:
+        folds = assign_folds(codes, contrasts, stack.cv, stack.random_state) if folds is None else folds
+        if probable is not None and probable.is_partition:
+            spread = replace(rows, weight=options.sample_weight).spread(probable.assuming("probabilities"))
+            found.append(fit_probable_columns(X, spread, folds, options, stack._measure))
+        else:
+            found.append(fit_group_columns(X, codes, contrasts, folds, options, fairness=stack._measure))
+    if stack.passthrough:
+        found.append(fit_features(X, rows.weight))
+    return BaseFit.joined(found), folds
 
 
 def fit_base_models(
@@ -405,28 +425,12 @@ def fit_base_models(
     judge such a stack. A forest of many trees that is one model needs no folds.
     """
     _warn_without_weights(models, options.sample_weight)
-    splits, everything = list(train_test(folds)), (np.arange(len(y)), np.empty(0, dtype=np.intp))
-    grown = _grown(models, X, y, [train for train, _ in (everything, *(splits if options.tuned else ()))], options)
-    rest = [(name, model) for name, model in models if name not in grown]
-    jobs = [(name, model, split, not options.refit) for name, model in rest for split in splits]
-    if options.refit:
-        jobs += [(name, model, everything, True) for name, model in rest]
-    done = options.run(
-        _fit_fold,
-        [
-            (model, X, y, options.sample_weight, split, options.classes, name, name in options.expanded, keep)
-            for name, model, split, keep in jobs
-        ],
-    )
-    n_folds = len(splits)
-    found = dict(grown)
-    for j, (name, _) in enumerate(rest):
-        of_folds = done[j * n_folds : (j + 1) * n_folds]
-        matrix = np.empty((len(y), of_folds[0][1].shape[1]))
-        for (_, test), (_, block) in zip(splits, of_folds, strict=True):
-            matrix[test] = block
-        kept = done[n_folds * len(rest) + j][0] if options.refit else FoldModels([model for model, _ in of_folds])
-        found[name] = _base_fit(name, kept, matrix, options.expanded)
+    without_fold = [train for train, _ in train_test(folds)] if options.tuned else []
+    found = _grown(models, X, y, [np.arange(len(y)), *without_fold], options)
+    rest = [options.model(name, model, X, y) for name, model in models if name not in found]
+    done = options.in_folds(_fit_fold, [(one,) for one in rest], folds)
+    for one, (kept, matrix) in zip(rest, done, strict=True):
+        found[one.name] = _base_fit(one.name, kept, matrix, options.expanded)
     return BaseFit.joined([found[name] for name, _ in models])
 
 
@@ -451,49 +455,47 @@ def _grown(
 
     Those grown on the other parts, which lack a fold each, only predict.
     """
-    once = [(name, model) for name, model in models if name in options.expanded and _may_leave_rows_out(model)]
-    jobs = [
-        (model, X, y, options.sample_weight, train, options.classes, name) for name, model in once for train in parts
-    ]
-    done = options.run(_grow, jobs)
-    found = _grown_whole(models, X, y, options)
-    for j, (name, _) in enumerate(once):
-        (model, matrix), *others = done[j * len(parts) : (j + 1) * len(parts)]
+    given = [options.model(name, model, X, y) for name, model in models]
+    found = _grown_whole(given, options)
+    once = [one for one in given if one.expand and _may_leave_rows_out(one.model)]
+    done = iter(options.run(_grow, [(one, train) for one in once for train in parts]))
+    for one in once:
+        (model, matrix), *others = [next(done) for _ in parts]
         blocks = [block for _, block in others]
-        # Where too few trees have not seen a row, folds must do.
+        # Where too few trees have not seen a row, the folds are used instead.
         if all(block is not None for block in (matrix, *blocks)):
-            found[name] = _base_fit(name, model, matrix, options.expanded, blocks)
+            found[one.name] = _base_fit(one.name, model, matrix, options.expanded, blocks)
     return found
 
 
-def _grown_whole(models: Sequence[tuple[str, Any]], X: Any, y: NDArray[Any], options: FitOptions) -> dict[str, BaseFit]:
+def _grown_whole(models: Sequence[BaseModel], options: FitOptions) -> dict[str, BaseFit]:
     """Return the forests that are one model of the stack, where trees that have not seen a row can stand in for folds.
 
     They are grown once, on all rows, and need no fold.
     """
     if not (options.own_folds and options.refit):
         return {}
-    alone = [(name, model) for name, model in models if not (name in options.expanded or name.startswith(f"{GROUP}/"))]
-    forests = [(name, model) for name, model in alone if is_plain_forest(model) and _may_leave_rows_out(model)]
     jobs = [
-        (model, X, y, options.sample_weight, options.classes, name)
-        for name, model in forests
-        if model.get_params()["n_estimators"] >= _MANY_TREES
+        (one,)
+        for one in models
+        if not one.expand
+        and not one.name.startswith(f"{GROUP}/")
+        and is_plain_forest(one.model)
+        and _may_leave_rows_out(one.model)
+        and one.model.get_params()["n_estimators"] >= _MANY_TREES
     ]
     done = zip(jobs, options.run(_grow_whole, jobs), strict=True)
-    return {job[-1]: _base_fit(job[-1], model, column, ()) for job, (model, column) in done if column is not None}
+    return {one.name: _base_fit(one.name, model, column, ()) for (one,), (model, column) in done if column is not None}
 
 
-def _grow_whole(
-    model: Any, X: Any, y: NDArray[Any], sample_weight: Any, classes: NDArray[Any] | None, name: str
-) -> tuple[Any, FloatArray | None]:
+def _grow_whole(one: BaseModel) -> tuple[Any, FloatArray | None]:
     """Return a forest, and its prediction (n, 1) for each row by the trees that have not seen it."""
-    fitted = _fit_one(model, name, X, y, sample_weight)
-    seen = rows_in_bag(fitted, len(y))
-    column = np.empty((len(y), 1))
-    for first in range(0, len(y), _ROWS_AT_ONCE):
-        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(y)))
-        block = out_of_bag(columns_of(fitted, rows_of(X, rows), classes, name, True), seen[rows], _MANY_TREES // 5)
+    every = np.arange(len(one.y))
+    fitted = one.fitted(every)
+    seen, column = rows_in_bag(fitted, len(every)), np.empty((len(every), 1))
+    for first in range(0, len(every), _ROWS_AT_ONCE):
+        rows = every[first : first + _ROWS_AT_ONCE]
+        block = out_of_bag(one.columns(fitted, rows, expand=True), seen[rows], _MANY_TREES // 5)
         if block is None:
             return fitted, None
         column[rows, 0] = block.mean(axis=1)
@@ -507,43 +509,23 @@ def _may_leave_rows_out(model: Any) -> bool:
     return hasattr(model, "rows_seen")
 
 
-def _grow(
-    model: Any,
-    X: Any,
-    y: NDArray[Any],
-    sample_weight: Any,
-    train: IntArray,
-    classes: NDArray[Any] | None,
-    name: str,
-) -> tuple[Any, FloatArray | None]:
+def _grow(one: BaseModel, train: IntArray) -> tuple[Any, FloatArray | None]:
     """Return a forest or family, if it is grown on all rows, and predictions by members that have not seen the row."""
-    of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    matrix = columns_of(fitted, X, classes, name, True)
+    fitted = one.fitted(train)
+    matrix = columns_of(fitted, one.X, one.classes, one.name, True)
     seen = np.zeros(matrix.shape, dtype=bool)
     seen[train] = rows_in_bag(fitted, len(train)) if is_forest(fitted) else fitted.rows_seen(len(train))
-    if len(train) == len(y):
+    if len(train) == len(one.y):
         return fitted, out_of_bag(matrix, seen)
     # Without a fold some more rows may be seen by nearly all trees.
     return None, out_of_bag(matrix, seen, 1)
 
 
-def _fit_fold(
-    model: Any,
-    X: Any,
-    y: NDArray[Any],
-    sample_weight: Any,
-    split: tuple[IntArray, IntArray],
-    classes: NDArray[Any] | None,
-    name: str,
-    expand: bool,
-    keep: bool,
-) -> tuple[Any, FloatArray]:
+def _fit_fold(one: BaseModel, split: tuple[IntArray, IntArray], keep: bool) -> tuple[Any, FloatArray]:
     """Return a model fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
-    of_train = None if sample_weight is None else sample_weight[train]
-    fitted = _fit_one(model, name, rows_of(X, train), y[train], of_train)
-    block = columns_of(fitted, rows_of(X, test), classes, name, expand) if len(test) else np.empty((0, 0))
+    fitted = one.fitted(train)
+    block = one.columns(fitted, test, expand=one.expand) if len(test) else np.empty((0, 0))
     return fitted if keep else None, block
 
 
@@ -561,14 +543,6 @@ def _warn_without_weights(models: Sequence[tuple[str, Any]], sample_weight: Floa
         )
 
 
-def _base_weights(rows: Rows) -> FloatArray | None:
-    """Return the weights of rows in units of the weight of one row, for base models.
-
-    A penalty inside a base model is meant for rows that count 1: weights that sum to 1 would leave a constant of it.
-    """
-    return None if rows.weight is None else rows.weight / RowWeights.of_rows(rows).of_one_row
-
-
 def _weight_parameter(model: Any) -> str | None:
     """Return the name by which `fit` of a model, or of the last step of a pipeline, takes weights of rows."""
     if has_fit_parameter(model, "sample_weight"):
@@ -578,19 +552,6 @@ def _weight_parameter(model: Any) -> str | None:
     name, last = model.steps[-1]
     inner = _weight_parameter(last)
     return None if inner is None else f"{name}__{inner}"
-
-
-def _fit_one(model: Any, name: str, X: Any, y: NDArray[Any], sample_weight: Any) -> Any:
-    parameter = None if sample_weight is None else _weight_parameter(model)
-    weights = {} if parameter is None else {parameter: sample_weight}
-    # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
-    with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
-        try:
-            return clone(model).fit(X, y, **weights)
-        except Exception as error:
-            # The error is the model's own; of ten models it must say whose.
-            error.add_note(f"The base model {name!r} of the stack was fitted with X, y and sample_weight alone.")
-            raise
 
 
 def fit_group_columns(
@@ -624,28 +585,15 @@ def fit_group_columns(
     attributes = [replace(attribute, codes=attribute.codes[codes]).by_size() for attribute in contrasts.attributes]
     targets = group_targets(attributes, contrasts.label[codes], fairness)
     pairs = [(name, learner, target) for target in targets for name, learner in default_learners(seed)]
-    splits = list(train_test(folds))
-    jobs = [(learner, target, split) for _, learner, target in pairs for split in splits]
-    weight = options.sample_weight
-    held_out = iter(
-        options.run(_fit_group_fold, [(learner, X, target, split, weight) for learner, target, split in jobs])
+    done = options.in_folds(
+        _fit_group_fold, [(learner, X, target, options.sample_weight) for _, learner, target in pairs], folds
     )
-    whole: Iterator[Any] = iter(())
-    if options.refit:
-        whole = iter(options.run(fit_classifier, [(learner, X, target.codes, weight) for _, learner, target in pairs]))
-    columns: list[FloatArray] = []
-    estimators: list[tuple[str, Any]] = []
-    for name, _, target in pairs:
-        block = np.empty((len(folds), len(target.columns)))
-        models = []
-        for _, test in splits:
-            model, block[test] = next(held_out)
-            models.append(model)
-        columns.append(block)
-        kept = next(whole) if options.refit else FoldModels(models)
-        members = [GroupProbability.from_fitted(kept, j + 1) for j in range(len(target.columns))]
-        estimators += [(f"{GROUP}/{of}/{name}", member) for of, member in zip(target.columns, members, strict=True)]
-    return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack(columns))
+    estimators = [
+        (f"{GROUP}/{column}/{name}", GroupProbability.from_fitted(kept, j))
+        for (name, _, target), (kept, _) in zip(pairs, done, strict=True)
+        for j, column in enumerate(target.columns, start=1)
+    ]
+    return BaseFit(estimators, tuple(name for name, _ in estimators), np.column_stack([matrix for _, matrix in done]))
 
 
 def fit_probable_columns(X: Any, spread: Rows, folds: IntArray, options: FitOptions, fairness: str) -> BaseFit:
@@ -678,13 +626,12 @@ def fit_probable_columns(X: Any, spread: Rows, folds: IntArray, options: FitOpti
 
 
 def _fit_group_fold(
-    learner: Any,
-    X: Any,
-    target: GroupTarget,
-    split: tuple[IntArray, IntArray],
-    sample_weight: FloatArray | None,
+    learner: Any, X: Any, target: GroupTarget, sample_weight: Any, split: tuple[IntArray, IntArray], keep: bool
 ) -> tuple[Any, FloatArray]:
+    """Return a model of the attribute fitted to some rows, if it is to be kept, and its predictions for the others."""
     train, test = split
     weight = None if sample_weight is None else sample_weight[train]
     model = fit_classifier(learner, rows_of(X, train), target.codes[train], weight)
-    return model, class_probabilities(model, rows_of(X, test), len(target.columns))
+    columns = len(target.columns)
+    block = class_probabilities(model, rows_of(X, test), columns) if len(test) else np.empty((0, columns))
+    return model if keep else None, block

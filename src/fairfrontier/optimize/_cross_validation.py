@@ -29,9 +29,9 @@ from fairfrontier.optimize._statistics import StackStatistics, moments_of_folds
 _DIGITS = 12
 # Folds of a stack whose base models are fitted already.
 N_FOLDS = 5
-# By so little more than the threshold a score is not above it.
+# A score that exceeds the threshold by no more than this does not count as above it: it is rounding.
 _AT_THRESHOLD = 1e-12
-# Up to so many scores of stacks are made at once.
+# Scores of all trials are made at once up to this many, beyond it trial by trial.
 _SCORES_AT_ONCE = 2**17
 
 
@@ -81,12 +81,8 @@ def chunk_folds(cv: Any, random_state: Any) -> Folds:
         if given.min() < 0:
             raise InvalidInputError("cv must give each row a fold; got a PredefinedSplit with rows in none (-1)")
         return Folds(given=given.astype(np.intp))
-    n_folds = N_FOLDS if isinstance(cv, str) else cv
-    if isinstance(n_folds, bool) or not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
-        raise InvalidInputError(
-            f"cv must be at least 2 folds or a PredefinedSplit where rows come in chunks; got {cv!r}"
-        )
-    return Folds(int(n_folds), seed=int(check_random_state(random_state).randint(2**31)))
+    n_folds = _number_of_folds(cv, "at least 2 folds or a PredefinedSplit where rows come in chunks")
+    return Folds(n_folds, seed=int(check_random_state(random_state).randint(2**31)))
 
 
 def hashed_folds(row: IntArray, n_folds: int, seed: int = 0) -> IntArray:
@@ -136,13 +132,15 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     """
     from sklearn.utils import check_random_state
 
-    n_rows, cv = len(codes), N_FOLDS if isinstance(cv, str) else cv
-    if hasattr(cv, "split"):
+    n_rows = len(codes)
+    if hasattr(cv, "split") and not isinstance(cv, str):
         folds = _from_splits(cv.split(np.zeros((n_rows, 1)), codes), n_rows, type(cv).__name__)
     elif isinstance(cv, (list, tuple)):
         folds = _from_splits(cv, n_rows, "the list")
     else:
-        n_folds = _number_of_folds(cv, n_rows)
+        n_folds = _number_of_folds(cv, "at least 2 folds, a splitter, 'prefit' or 'precomputed'")
+        if n_rows < n_folds:
+            raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={cv} for {n_rows} rows")
         noise = check_random_state(random_state).random_sample(n_rows)
         groups = [replace(one, codes=one.codes[codes]).by_size().codes for one in contrasts.attributes]
         keys = (noise, contrasts.label[codes], *groups)
@@ -175,12 +173,12 @@ def _fill_gaps(folds: IntArray, codes: IntArray, contrasts: Contrasts, n_folds: 
                     break
 
 
-def _number_of_folds(cv: Any, n_rows: int) -> int:
-    if isinstance(cv, bool) or not isinstance(cv, (int, np.integer)) or cv < 2:
-        raise InvalidInputError(f"cv must be at least 2 folds, a splitter, 'prefit' or 'precomputed'; got {cv!r}")
-    if n_rows < cv:
-        raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={cv} for {n_rows} rows")
-    return int(cv)
+def _number_of_folds(cv: Any, expected: str) -> int:
+    """Return a number of folds; where models are fitted already `cv` says so, and has none of its own."""
+    n_folds = N_FOLDS if isinstance(cv, str) else cv
+    if isinstance(n_folds, bool) or not isinstance(n_folds, (int, np.integer)) or n_folds < 2:
+        raise InvalidInputError(f"cv must be {expected}; got {cv!r}")
+    return int(n_folds)
 
 
 def _from_splits(splits: Iterable[tuple[IntArray, IntArray]], n_rows: int, given: str) -> IntArray:
@@ -341,46 +339,47 @@ class StackRows:
         """Return rows in memory with the columns that were fitted without a fold."""
         return rows if self._own is None else self._own.without(fold, rows)
 
-    def evaluate(self, weights: FloatArray, intercept: FloatArray) -> TradeoffPoints:
-        """Return the points of stacks with weights (p, k) and constants (p,), the best constant model last."""
-        stacks = FoldStacks(weights.T, intercept, ())
-        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1)[0]
+    def stacked(self, weights: FloatArray, intercept: FloatArray) -> Chunks:
+        """Return the rows with the scores of stacks with weights (p, k) and constants (p,) in place of predictions."""
+        names = tuple(f"stack_{j}" for j in range(len(weights)))
+        return self._chunks.map(_OnLines(None, {0: (weights.T, intercept)}), names)
+
+    def evaluate(self, stacked: Chunks) -> TradeoffPoints:
+        """Return the points of stacks whose scores all rows have, the best constant model last."""
+        stacks = FoldStacks(None, 0.0, ())
+        return self._points(_SumStacks(self.regression, self.threshold, None, {0: stacks}), 1, stacked)[0]
 
     def evaluate_folds(self, stacks: Sequence["FoldStacks"], n_trials: int) -> list[TradeoffPoints]:
         """Return the points of each trial, with stacks of its own on the rows of each fold, from one pass."""
         by_fold = dict(zip(self.moments.numbers, stacks, strict=True))
         return self._points(_SumStacks(self.regression, self.threshold, self.folds, by_fold), n_trials, self._held_out)
 
-    def along(self, lines: Sequence["Line"], *, folds: bool) -> "Along":
-        """Return the function from multipliers to the points on one line, or with `folds` on a line for each fold.
+    def along(self, solutions: Sequence[RidgeSolution], *, folds: bool) -> Callable[[FloatArray], TradeoffPoints]:
+        """Return the function from multipliers (p, m) to the points of one solution, or with `folds` of one per fold.
 
         Where the rows are in memory, the models' predictions are looked at once, whatever is asked of the function.
         """
         own = self.folds if folds else None
-        step = _OnLines(own, dict(zip(self.moments.numbers if folds else (0,), lines, strict=True)))
-        names = tuple(f"line_{j}" for j in range(lines[0][0].shape[1]))
+        numbers = self.moments.numbers if folds else (0,)
+        step = _OnLines(own, {i: solution.line() for i, solution in zip(numbers, solutions, strict=True)})
+        names = tuple(f"line_{j}" for j in range(1 + len(solutions[0].b0)))
         reduced = (self._held_out if folds else self._chunks).map(step, names).kept()
 
-        def evaluate(multipliers: Sequence[FloatArray]) -> TradeoffPoints:
-            stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(step.lines, multipliers, strict=True)}
+        def evaluate(multipliers: FloatArray) -> TradeoffPoints:
+            each = [solution.multipliers(solution.displaced(multipliers)) for solution in solutions]
+            stacks = {fold: FoldStacks(None, 0.0, (mine,)) for fold, mine in zip(numbers, each, strict=True)}
             function = _SumStacks(self.regression, self.threshold, None if own is None else Folds(), stacks)
             return self._points(function, 1, reduced)[0]
 
         return evaluate
 
-    def points_of(self, rows: Rows, scores: FloatArray) -> TradeoffPoints:
-        """Return the points of scores (n, p) of all rows in memory, the best constant model last."""
-        options: dict[str, Any] = {"labelled": not self.regression, "threshold": self.threshold, "scores": scores}
-        keyed = keyed_sums(rows, y=rows.numbers() if self.regression else None, **options)
-        return self._points_of_sums(keyed.in_order(self.contrasts.keys))
-
-    def decided_otherwise(self, weights: FloatArray, intercept: FloatArray) -> FloatArray | None:
+    def decided_otherwise(self, stacked: Chunks) -> FloatArray | None:
         """Return the rows of each row set that stacks, and the constant model, decide otherwise than the first stack.
 
         Parameters
         ----------
-        weights, intercept : ndarray of shape (p, k), (p,)
-            The stacks.
+        stacked : Chunks
+            The rows with the scores of p stacks.
 
         Returns
         -------
@@ -389,32 +388,19 @@ class StackRows:
         """
         if self.threshold is None:
             return None
-        keyed = self._chunks.sum(_SumChanges(weights.T, intercept, self.threshold, self._constant_decision()))
-        return self._counts(keyed)
-
-    def changed_decisions(self, rows: Rows, scores: FloatArray) -> FloatArray | None:
-        """Return the same for scores (n, p) of all rows in memory."""
-        if self.threshold is None:
-            return None
-        changed = _changes(scores, self.threshold, self._constant_decision())
-        return self._counts(keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed))
-
-    def _counts(self, keyed: KeyedSums) -> FloatArray:
-        """Return the sums (p, s) over row sets."""
-        return np.asarray((self.contrasts.membership @ keyed.in_order(self.contrasts.keys).outcome).T)
-
-    def _constant_decision(self) -> bool:
         weight = self.moments.keyed.in_order(self.contrasts.keys).weight
-        return bool(constant_outcome(self.measure, weight, self.contrasts.label, 0.0))
+        constant = bool(constant_outcome(self.measure, weight, self.contrasts.label, 0.0))
+        keyed = stacked.sum(_SumChanges(self.threshold, constant))
+        return np.asarray((self.contrasts.membership @ keyed.in_order(self.contrasts.keys).outcome).T)
 
     def label(self, rows: Rows) -> FloatArray:
         """Return the two classes of rows as 0 and 1."""
         classes = self.contrasts.classes
         return np.asarray(rows.y == (classes[1] if classes is not None else None), dtype=np.float64)
 
-    def _points(self, function: "_SumStacks", n_trials: int, chunks: Chunks | None = None) -> list[TradeoffPoints]:
-        """Return the points of each trial from one pass over the rows, or over `chunks` of them."""
-        sums = (chunks or self._chunks).sum(function).in_order(self.contrasts.keys)
+    def _points(self, function: "_SumStacks", n_trials: int, chunks: Chunks) -> list[TradeoffPoints]:
+        """Return the points of each trial from one pass over the rows."""
+        sums = chunks.sum(function).in_order(self.contrasts.keys)
         result = []
         for i, outcome in enumerate(np.hsplit(sums.outcome, n_trials)):
             p = outcome.shape[1]
@@ -426,8 +412,8 @@ class StackRows:
         names = tuple(f"stack_{j}" for j in range(sums.outcome.shape[1]))
         keyed = self.moments.keyed
         points = points_from_sums(Sums(sums, self.contrasts, keyed.rows, keyed.square, self.measure), names)
-        # Choices compare them, with the constant model's for example: equals must be equal whatever the order of the
-        # sums, and the scale of the weights, behind them.
+        # Stacks are compared by these figures, with the constant model too. Rounded, figures that are equal but for the
+        # order of a sum or the scale of the weights are equal.
         rates, accuracy = points.rates.round(_DIGITS), points.accuracy.round(_DIGITS)
         return points_from_rates(rates, points.sets, accuracy, points.names)
 
@@ -457,13 +443,13 @@ class FoldStacks:
         }
         columns = rows.scores if self.weights is None else rows.scores @ self.weights + self.constants
         if not self.multipliers:
-            return keyed_sums(rows, scores=columns, **options)
+            return keyed_sums(rows.with_scores(columns, ()), **options)
         lines = zip(np.hsplit(columns, len(self.multipliers)), self.multipliers, strict=True)
         scores = (scores_on(line, multipliers) for line, multipliers in lines)
         if len(rows) * sum(map(len, self.multipliers)) <= _SCORES_AT_ONCE:
-            return keyed_sums(rows, scores=np.hstack(list(scores)), **options)
+            return keyed_sums(rows.with_scores(np.hstack(list(scores)), ()), **options)
         # One trial at a time: all scores at once would be many times the predictions.
-        return _side_by_side([keyed_sums(rows, scores=one, **options) for one in scores])
+        return _side_by_side([keyed_sums(rows.with_scores(one, ()), **options) for one in scores])
 
 
 def scores_on(line: FloatArray, multipliers: FloatArray) -> FloatArray:
@@ -509,28 +495,31 @@ class _OnLines:
     lines: Mapping[int, "Line"]
 
     def __call__(self, rows: Rows) -> Rows:
-        fold = np.zeros(len(rows), dtype=np.intp) if self.folds is None else self.folds.of_rows(rows)
-        scores = np.empty((len(rows), next(iter(self.lines.values()))[0].shape[1]))
-        for number in np.unique(fold):
-            weights, constants = self.lines[number]
-            mine = slice(None) if self.folds is None else np.flatnonzero(fold == number)
-            scores[mine] = rows.scores[mine] @ weights + constants
+        if self.folds is None:
+            weights, constants = self.lines[0]
+            scores, fold = rows.scores @ weights + constants, rows.fold
+        else:
+            fold = self.folds.of_rows(rows)
+            scores = np.empty((len(rows), next(iter(self.lines.values()))[0].shape[1]))
+            for number in np.unique(fold):
+                weights, constants = self.lines[number]
+                mine = np.flatnonzero(fold == number)
+                scores[mine] = rows.scores[mine] @ weights + constants
         names = tuple(f"line_{j}" for j in range(scores.shape[1]))
         return replace(rows.with_scores(scores, names), fold=fold)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _SumChanges:
-    """The function from rows to the sums of decisions that differ from those of the first of some stacks."""
+    """The function from rows to the sums of decisions, the constant model last, that differ from the first stack."""
 
-    weights: FloatArray
-    constants: FloatArray
     threshold: float
     constant: bool
 
     def __call__(self, rows: Rows) -> KeyedSums:
-        changed = _changes(rows.scores @ self.weights + self.constants, self.threshold, self.constant)
-        return keyed_sums(_counted(rows), labelled=True, threshold=None, scores=changed)
+        decided = np.column_stack([rows.scores > self.threshold, np.full(len(rows), self.constant)])
+        changed = np.asarray(decided != decided[:, :1], dtype=np.float64)
+        return keyed_sums(_counted(rows).with_scores(changed, ()), labelled=True, threshold=None)
 
 
 def _counted(rows: Rows) -> Rows:
@@ -540,45 +529,13 @@ def _counted(rows: Rows) -> Rows:
     return replace(rows, weight=(rows.weight > 0).astype(np.float64))
 
 
-def _changes(scores: FloatArray, threshold: float, constant: bool) -> FloatArray:
-    """Return 1 where scores (n, p), and the constant model behind them, decide otherwise than the first."""
-    decided = scores > threshold
-    everyone = np.full((len(scores), 1), constant)
-    return np.asarray(np.hstack([decided, everyone]) != decided[:, :1], dtype=np.float64)
-
-
 Targets = Callable[[RidgeSolution], FloatArray]
 # (W, c) such that H·W + c are the start and the directions of stacks, shapes (k, 1 + m) and (1 + m,).
 Line = tuple[FloatArray, FloatArray]
-# From the multipliers (p, m) of each fold to the points there.
-Along = Callable[[Sequence[FloatArray]], TradeoffPoints]
 
 
-@dataclass(frozen=True, eq=False)
-class Trial:
-    """A ridge and scales to try, and what they give without each fold.
-
-    Attributes
-    ----------
-    alpha : float
-        The ridge.
-    scale : ndarray of shape (k,)
-        D; infinite for models that are left out.
-    solutions : tuple of RidgeSolution
-        Those of the other folds' rows, one per fold, of the models that are used.
-    """
-
-    alpha: float
-    scale: FloatArray
-    solutions: tuple[RidgeSolution, ...]
-
-    def columns(self, fold: int) -> FloatArray:
-        """Return w₀ and U of all models for the rows of a fold, shape (k, 1 + m)."""
-        solution = self.solutions[fold]
-        result = np.zeros((len(self.scale), 1 + solution.U.shape[1]))
-        used = np.isfinite(self.scale)
-        result[used, 0], result[used, 1:] = solution.w0, solution.U
-        return result
+# A ridge and scales to try: the solutions of the other folds' rows, one per fold.
+Trial = tuple[RidgeSolution, ...]
 
 
 class CrossValidation:
@@ -591,7 +548,7 @@ class CrossValidation:
     """
 
     def __init__(self, rows: StackRows) -> None:
-        self._rows, self.full = rows, rows.statistics()
+        self.rows, self.full = rows, rows.statistics()
         self.train, self.held_out = zip(*rows.splits(), strict=True)
 
     @property
@@ -610,12 +567,8 @@ class CrossValidation:
 
         `group` (k,) says what each model of the attribute predicts; the directions are shrunk towards these models.
         """
-        used = np.flatnonzero(np.isfinite(scale))
-        own = None if debias is None else debias[used]
-        of_group = None if group is None else group[used]
-        factors = [RidgeFactor(train.take(used), scale[used], own, of_group) for train in self.train]
-        solutions = zip(*(factor.at_each(alphas) for factor in factors), strict=True)
-        return [Trial(float(alpha), scale, of_folds) for alpha, of_folds in zip(alphas, solutions, strict=True)]
+        factors = [RidgeFactor(train, scale, debias, group) for train in self.train]
+        return list(zip(*(factor.at_each(alphas) for factor in factors), strict=True))
 
     def values(self, trials: Sequence[Trial], targets: Targets) -> list[TradeoffPoints]:
         """Return the out-of-fold points of each trial at the targets that each of its solutions gives.
@@ -623,22 +576,8 @@ class CrossValidation:
         It is one pass over the rows, whatever the number of trials.
         """
         stacks = []
-        for fold in range(len(self.train)):
-            weights, constants = self._lines(trials, fold)
-            solutions = [trial.solutions[fold] for trial in trials]
+        for solutions in zip(*trials, strict=True):
+            weights, constants = zip(*(solution.line() for solution in solutions), strict=True)
             multipliers = tuple(solution.multipliers(targets(solution)) for solution in solutions)
-            stacks.append(FoldStacks(weights, constants, multipliers))
-        return self._rows.evaluate_folds(stacks, len(trials))
-
-    def along(self, trial: Trial) -> Callable[[Targets], TradeoffPoints]:
-        """Return the function from targets to the out-of-fold points of one trial."""
-        evaluate = self._rows.along([self._lines([trial], fold) for fold in range(len(self.train))], folds=True)
-        return lambda targets: evaluate([solution.multipliers(targets(solution)) for solution in trial.solutions])
-
-    def _lines(self, trials: Sequence[Trial], fold: int) -> tuple[FloatArray, FloatArray]:
-        """Return (W, c) such that H·W + c are the start and the directions of each trial on a fold, side by side."""
-        train = self.train[fold]
-        weights = np.hstack([trial.columns(fold) for trial in trials])
-        constants = -train.mean_h @ weights
-        constants[:: weights.shape[1] // len(trials)] += train.mean_y
-        return weights, constants
+            stacks.append(FoldStacks(np.hstack(weights), np.concatenate(constants), multipliers))
+        return self.rows.evaluate_folds(stacks, len(trials))

@@ -114,7 +114,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
     alpha_ : float
         The ridge in use.
     scales_ : ndarray of shape (k,)
-        D in use; infinite for models of a family that was left out.
+        D in use.
     points_ : TradeoffPoints
         Cross-validated value of each stack on the path (on the training rows if nothing was tuned).
     cv_fauc_ : dict
@@ -156,7 +156,7 @@ class FairStacksClassifier(ClassifierMixin, BaseFairStacks):
         if y.dtype.kind == "O" and all(isinstance(value, (int, np.integer, bool, np.bool_)) for value in y.tolist()):
             y = y.astype(np.intp)  # numbers that lost their type in a dataframe of several
         if y.dtype.kind == "O":
-            validate.no_missing(y, parameter="y")
+            validate.known_values(y, parameter="y")
         check_classification_targets(y)
         kind = type_of_target(y, input_name="y")
         if kind == "multiclass":

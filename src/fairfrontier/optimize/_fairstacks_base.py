@@ -218,7 +218,7 @@ class BaseFairStacks(BaseEstimator):
             rows = rows.with_masks(row_masks(self._measure, len(rows)))
         contrasts = self._describe(keyed_sums(rows, labelled=not self._regression, threshold=None))
         codes = rows.cells(labelled=not self._regression).codes
-        H, folds, own = self._fit_base(X, rows, codes, contrasts, probable)
+        H, folds, own = self._fit_base(X, rows, contrasts, probable)
         if self.attribute_aware:
             H = np.column_stack([H, given.indicators(attributes, self._groups_, len(H))])
         if isinstance(self.alpha, str) and folds is None:
@@ -287,10 +287,10 @@ class BaseFairStacks(BaseEstimator):
         return contrasts
 
     def _fit_base(
-        self, X: Any, rows: Rows, codes: IntArray, contrasts: Contrasts, probable: ProbableGroups | None
+        self, X: Any, rows: Rows, contrasts: Contrasts, probable: ProbableGroups | None
     ) -> tuple[NDArray[np.floating[Any]], IntArray | None, FoldColumns | None]:
         """Return the predictions that the stack is fitted to, the folds and their own columns; set names and models."""
-        fitted, folds = isinstance(self.cv, str), None
+        fitted = isinstance(self.cv, str)
         if fitted:
             validate.one_of(self.cv, (given.PREFIT, given.PRECOMPUTED), parameter="cv")
         if given.is_precomputed(self):
@@ -309,14 +309,13 @@ class BaseFairStacks(BaseEstimator):
         given.check_estimator_names(models, self)
         features = (given.FEATURES,) if self.passthrough else ()
         self._expanded, self._encoded = (*base.expanded_names(models, self.expand), *features), not fitted
-        if fitted:
-            found, folds = base.fitted_columns(self, models, X, rows, codes, contrasts, probable)
-        else:
-            known = self.__dict__.pop("_known", None)
-            if known is not None:
-                _check_same_rows(known, X, rows)
-            earlier = None if known is None else known[:2]
-            found, folds = base.fit_columns(self, models, X, rows, codes, contrasts, probable, earlier)
+        known = self.__dict__.pop("_known", None)
+        if known is not None:
+            _check_same_rows(known, X, rows)
+        found, folds = base.fit_columns(
+            self, models, X, rows, contrasts, probable, None if known is None else known[:2]
+        )
+        if not fitted:
             self._held_out = found, folds, X, rows
         self.estimators_, self.names_ = found.estimators, found.names
         return found.matrix, folds, found.own
@@ -480,10 +479,10 @@ class BaseFairStacks(BaseEstimator):
         constant model, that is the answer, and `selection_` says so.
         """
         check_is_fitted(self, "path_")
-        options: dict[str, Any] = {"fairness": self._measure, "regression": self._regression, "randomize": randomize}
-        limits = checked_limits(min_fairness, min_ratio, max_accuracy_loss, min_rate, **options)
+        asked = {"min_fairness": min_fairness, "min_ratio": min_ratio, "max_accuracy_loss": max_accuracy_loss}
+        limits = checked_limits(self, randomize=randomize, min_rate=min_rate, **asked)
         sure = checked_confidence(self, confidence, calibration)
-        options = {"confidence": sure, "randomize": randomize, "secret": secret}
+        options: dict[str, Any] = {"confidence": sure, "randomize": randomize, "secret": secret}
         point = select(self._stack_path(), limits, self.group_sizes_, **options)
         found = cast(Selection, point.selection)
         if found.given_up > _MUCH and self._lacks_attribute_models():

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +15,20 @@ from numpy.typing import NDArray
 from fairfrontier import _validation as validate
 from fairfrontier._groups import GROUP
 from fairfrontier._rows import Rows
-from fairfrontier._validation import FloatArray, IntArray
-from fairfrontier.chunks import Chunks
+from fairfrontier._validation import FloatArray
+from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._sums import sum_rows
 from fairfrontier.optimize._cross_validation import CrossValidation, StackRows, train_test
-from fairfrontier.optimize._losses import (
-    LOSSES,
-    ConstrainedProblem,
-    LogisticSolver,
-    ProgramSolver,
-    ResidualLoss,
-)
+from fairfrontier.optimize._losses import LOSSES, USUAL_SPREAD, ConstrainedProblem, ResidualLoss, Solver, solver_of
 from fairfrontier.optimize._mixture import Key, TwoStacks
 from fairfrontier.optimize._ridge_path import (
     TAU_ADVICE,
     FairPath,
     RidgeFactor,
     RidgeSolution,
+    checked_target,
     paper_penalties,
     signed_targets,
 )
@@ -43,21 +38,17 @@ from fairfrontier.optimize._tuning import (
     FREE,
     Sweep,
     Tuning,
-    Walker,
-    displaced,
     interpolate,
     largest_bias,
     movement,
     target_variance,
     tune,
+    walk,
 )
 from fairfrontier.quantify._fauc import Weight, as_weight, fauc
 
 if TYPE_CHECKING:
     from fairfrontier.optimize._selection import Selection
-
-# Root mean square of centred probabilities, about: for these the scale of free columns is FREE itself.
-_USUAL_SPREAD = 0.2
 
 
 @dataclass(frozen=True)
@@ -86,7 +77,7 @@ class RidgeUnits:
         if mean_square <= float(np.square(ROUNDING * statistics.mean_h[:n_models]).mean()):  # constant models
             return cls(penalty=float(np.sqrt(statistics.row_weights.of_one_row)))
         one = statistics.row_weights.of_one_row
-        return cls(square, float(np.sqrt(one)), FREE * _USUAL_SPREAD / float(np.sqrt(mean_square)))
+        return cls(square, float(np.sqrt(one)), FREE * USUAL_SPREAD / float(np.sqrt(mean_square)))
 
 
 # From tau to the stack that solves Eq. 3.
@@ -108,7 +99,7 @@ class FittedPath:
     alpha : float
         The ridge.
     scale : ndarray of shape (k,)
-        D; infinite for models that are left out.
+        D.
     points : TradeoffPoints
         Value of the stacks, out of fold where cross-validation took place, the constant model last.
     cross_validated : bool
@@ -154,105 +145,10 @@ def fit_path(stack: Any, data: StackRows, rows: Rows | None) -> FittedPath:
     rows : Rows or None
         The same rows, if they are in memory.
     """
-    loss, parameter = named_loss(stack.loss, regression=stack._regression)
-    points: dict[str, Any] = {"n_points": int(stack.n_points), "weight": stack.weight}
-    if rows is None or loss == "squared":
-        options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path")}
-        return fit_stacks(data, stack.names_, **options, **points)
-    n_free, by_default = len(data.names) - len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
-    units = RidgeUnits.of(data.statistics(), len(stack.names_)) if by_default else RidgeUnits()
-    return fit_iterative(
-        data,
-        rows,
-        loss=loss,
-        parameter=parameter,
-        alphas=ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge),
-        scale=ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free),
-        kind=stack.path,
-        tau=stack.tau,
-        **points,
-    )
-
-
-def fit_squared(
-    data: StackRows,
-    *,
-    alphas: FloatArray,
-    family_of: IntArray,
-    family_scales: Any,
-    kind: str,
-    n_points: int,
-    weight: Weight | Callable[[float], float] | None,
-    group: IntArray | None = None,
-    units: RidgeUnits | None = None,
-    of_all_rows: bool = False,
-) -> FittedPath:
-    """Fit the closed-form path; where the rows have no folds, at ``alphas[0]`` and given scales.
-
-    `group` (k,) says what each model of the attribute predicts (−1: every other model); the directions of the signed
-    path are shrunk towards these models. `of_all_rows`: `alphas` are ridges for all rows; else for all but a fold.
-    """
-    tuning: Tuning | None = None
-    units = units or RidgeUnits()
-    penalties = units.penalty * paper_penalties(n_points)
-    validation = None if data.folds is None else CrossValidation(data)
-    # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
-    growth = validation.growth if validation is not None and kind == "signed" else 1.0
-    if validation is not None:
-        tuning = tune(
-            validation,
-            alphas=alphas / growth if of_all_rows else alphas,
-            family_of=family_of,
-            family_scales=family_scales,
-            path=kind,
-            penalties=penalties,
-            weight=weight,
-            threshold=data.threshold,
-            group=group,
-            free=units.free,
-        )
-    scale = tuning.scale if tuning is not None else np.asarray(family_scales, dtype=np.float64)
-    alpha = growth * tuning.alpha if tuning is not None else float(alphas[0])
-    if of_all_rows:  # one of the given ridges to the last digit
-        alpha = next((float(one) for one in alphas if np.isclose(one, alpha, rtol=1e-12, atol=0.0)), alpha)
-    used = np.flatnonzero(np.isfinite(scale))
-    statistics = tuning.statistics if tuning is not None else data.statistics()
-    debias = None if tuning is None or tuning.debias is None else growth * tuning.debias[used]
-    of_group = None if group is None or kind == "paper" else group[used]
-    factor = RidgeFactor(statistics.take(used), scale[used], debias, of_group)
-    solution = factor.at(alpha)
-    full = _widen_solution(solution, used, len(scale))
-    targets = solution.target_for_lambda(penalties) if kind == "paper" else signed_targets(solution.b0, n_points)
-    variance = target_variance(statistics, data.threshold)
-    along = data.along([full.line()], folds=False)
-
-    def refitted(multipliers: FloatArray) -> TradeoffPoints:
-        return along([full.multipliers(displaced(multipliers)(full))])
-
-    walker = None if tuning is None else tuning.walker
-    if tuning is None and kind == "signed" and len(solution.b0) > 1:
-        # Without folds the decisions on the rows fitted to are all there is to correct each contrast by.
-        reach = movement(statistics.take(used), solution, data.threshold)
-        walker = Walker(refitted, reach, statistics.set_rows, variance, largest_bias(weight))
-    if walker is not None:
-        walk = walker.walk(refitted)
-        placed = walk.placed(n_points)
-        targets, points = displaced(placed)(full), walker.evaluate(placed)
-        sweep = Sweep(displaced(walk.multipliers)(full), walk.points, None if tuning is None else walk.refitted)
-    else:
-        own = data.evaluate(*full.stacks(targets))
-        points = own if tuning is None else tuning.points
-        sweep = Sweep(targets, points, None if tuning is None else own)
-    stacks = full.stacks(sweep.target)
-    sweep = replace(
-        sweep,
-        n_changed=data.decided_otherwise(*stacks),
-        variance=None if variance is None else np.append(statistics.variance(stacks[0]), 0.0),
-        signal=1.0 if tuning is None else tuning.signal,
-    )
-    path = _widen(factor.path(solution, targets), used, len(scale))
-    tried = {} if tuning is None else tuning.tried
-    return FittedPath(path, _shares(targets, solution.b0), full, alpha, scale, points, tuning is not None, tried, sweep)
+    if rows is not None and stack._loss_name != "squared":
+        return _fit_iterative(stack, data, rows)
+    options = {name: getattr(stack, name) for name in ("alpha", "alphas", "family_scales", "path", "weight")}
+    return fit_stacks(data, stack.names_, n_points=int(stack.n_points), **options)
 
 
 def fit_stacks(
@@ -268,22 +164,62 @@ def fit_stacks(
 ) -> FittedPath:
     """Fit the closed-form path to models of these names; further columns of the rows are hardly shrunk.
 
-    The parameters are those of the estimators.
+    The parameters are those of the estimators. Where the rows have no folds, `alpha` is a number.
     """
-    n_free, tuned = len(data.names) - len(names), isinstance(alpha, str)
+    n_free, tuned, signed = len(data.names) - len(names), isinstance(alpha, str), path == "signed"
     units = RidgeUnits.of(data.statistics(), len(names)) if tuned and alphas is None else RidgeUnits()
-    return fit_squared(
-        data,
-        alphas=ridges(alpha, alphas, loss="squared", regression=data.regression, unit=units.ridge),
-        family_of=families(names, n_free),
-        family_scales=ridge_scales(family_scales, names, n_free, tuned=tuned, free=units.free),
-        kind=path,
-        n_points=n_points,
-        weight=weight,
-        group=group_columns(names, n_free),
-        units=units,
-        of_all_rows=tuned and alphas is not None,
+    grid = ridges(alpha, alphas, loss="squared", regression=data.regression, unit=units.ridge)
+    scales = ridge_scales(family_scales, names, n_free, tuned=tuned, free=units.free)
+    # The directions of the signed path are shrunk towards the models of the attribute.
+    group = group_columns(names, n_free) if signed else None
+    penalties, of_all_rows = units.penalty * paper_penalties(n_points), tuned and alphas is not None
+    if data.folds is None:
+        tuning, growth = Tuning(float(grid[0]), scales, None, data.statistics()), 1.0
+    else:
+        validation = CrossValidation(data)
+        # Losses are sums over rows: what was good without a fold must grow with the rows to mean the same stack.
+        growth = validation.growth if signed else 1.0
+        options: dict[str, Any] = {"path": path, "weight": weight, "threshold": data.threshold, "free": units.free}
+        options |= {"family_of": families(names, n_free), "family_scales": scales, "group": group}
+        tuning = tune(validation, alphas=grid / growth if of_all_rows else grid, penalties=penalties, **options)
+    alpha, debias = growth * tuning.alpha, None if tuning.debias is None else growth * tuning.debias
+    if of_all_rows:  # one of the given ridges to the last digit
+        alpha = next((float(one) for one in grid if np.isclose(one, alpha, rtol=1e-12, atol=0.0)), alpha)
+    factor = RidgeFactor(tuning.statistics, tuning.scale, debias, group)
+    solution = factor.at(alpha)
+    targets = signed_targets(solution.b0, n_points) if signed else solution.target_for_lambda(penalties)
+    # Without folds one contrast needs no correction by the decisions.
+    if signed and (tuned or len(solution.b0) > 1):
+        targets, points, sweep = _walked(data, tuning, solution, weight, n_points)
+    else:
+        own = data.evaluate(data.stacked(*solution.stacks(targets)))
+        points = tuning.points or own
+        sweep = Sweep(targets, points, own if tuned else None)
+    stacks, variance = solution.stacks(sweep.target), target_variance(tuning.statistics, data.threshold)
+    sweep = replace(
+        sweep,
+        n_changed=data.decided_otherwise(data.stacked(*stacks)),
+        variance=None if variance is None else np.append(tuning.statistics.variance(stacks[0]), 0.0),
+        signal=tuning.signal,
     )
+    found, positions = factor.path(solution, targets), _shares(targets, solution.b0)
+    return FittedPath(found, positions, solution, alpha, tuning.scale, points, tuned, tuning.tried, sweep)
+
+
+def _walked(
+    data: StackRows, tuning: Tuning, solution: RidgeSolution, weight: Any, n_points: int
+) -> tuple[FloatArray, TradeoffPoints, Sweep]:
+    """Return targets along the signed path, their points, and what is known of the path between them."""
+    refitted = data.along([solution], folds=False)
+    # Without folds the decisions on the rows fitted to are all there is to correct each contrast by.
+    evaluate, reach, full = tuning.evaluate or refitted, tuning.reach, tuning.statistics
+    if reach is None:
+        reach = movement(full, solution, data.threshold)
+    variance = target_variance(full, data.threshold)
+    options: dict[str, Any] = {"variance": variance, "largest": largest_bias(weight), "n_points": n_points}
+    found = walk(evaluate, refitted, reach, full.set_rows, **options)
+    sweep = Sweep(solution.displaced(found.multipliers), found.points, found.refitted if tuning.points else None)
+    return solution.displaced(found.placed), evaluate(found.placed), sweep
 
 
 @dataclass(frozen=True, eq=False)
@@ -359,59 +295,48 @@ def _shares(targets: FloatArray, b0: FloatArray) -> FloatArray:
     return np.full(len(targets), np.nan) if off else shares
 
 
-def fit_iterative(
-    data: StackRows,
-    rows: Rows,
-    *,
-    loss: str,
-    alphas: FloatArray,
-    scale: FloatArray,
-    kind: str,
-    n_points: int,
-    weight: Weight | Callable[[float], float] | None,
-    tau: float | None = None,
-    parameter: float | None = None,
-) -> FittedPath:
-    """Fit a path with a solver, and the stack at `tau`; without folds at ``alphas[0]``.
-
-    Parameters
-    ----------
-    data : StackRows
-        The rows, with folds if the ridge is to be tuned.
-    rows : Rows
-        The same rows in memory.
-    loss, parameter
-        As `named_loss` gives them.
-    """
+def _fit_iterative(stack: Any, data: StackRows, rows: Rows) -> FittedPath:
+    """Fit a path with a solver, and the stack at `tau`; without folds at one ridge."""
+    loss, parameter = named_loss(stack.loss, regression=stack._regression)
+    n_models, by_default = len(stack.names_), isinstance(stack.alpha, str) and stack.alphas is None
+    units = RidgeUnits.of(data.statistics(), n_models) if by_default else RidgeUnits()
+    alphas = ridges(stack.alpha, stack.alphas, loss=loss, regression=stack._regression, unit=units.ridge)
+    n_free = len(data.names) - n_models
+    scale = ridge_scales(stack.family_scales, stack.names_, n_free, tuned=False, free=units.free)
     residual = None if parameter is None else ResidualLoss.of_rows(loss, parameter, rows.numbers(), rows.weight)
-    positions = np.linspace(1.0, -1.0 if kind == "signed" else 0.0, n_points)
+    positions = np.linspace(1.0, -1.0 if stack.path == "signed" else 0.0, int(stack.n_points))
     alpha, points = float(alphas[0]), None
     tried: dict[str, float] = {}
-    problem = partial(_Solver, data, loss=loss if residual is None else residual, scale=scale)
+
+    def solver_at(a: float, fitted_to: Rows = rows) -> Solver:
+        y, contrasts = data.label(fitted_to) if residual is None else fitted_to.numbers(), data.contrasts
+        B = contrast_matrix(fitted_to, contrasts)
+        problem = ConstrainedProblem(fitted_to.scores, y, fitted_to.weight, B, alpha=a, scale=scale)
+        return solver_of(residual or loss, problem)
 
     def evaluated_by_loss(scores: FloatArray) -> TradeoffPoints:
-        found = data.points_of(rows, scores)
+        found = data.evaluate(_scored(rows, scores))
         return found if residual is None else explained_by(residual, found, rows.numbers(), scores, rows.weight)
 
     if rows.fold is not None and data.folds is not None:
         evaluated = [
-            evaluated_by_loss(_out_of_fold(data, rows, partial(problem, alpha=a), positions, loss)) for a in alphas
+            evaluated_by_loss(_out_of_fold(data, rows, partial(solver_at, a), positions, loss)) for a in alphas
         ]
-        values = [fauc(of_alpha.frontier(), weight) for of_alpha in evaluated]
+        values = [fauc(of_alpha.frontier(), stack.weight) for of_alpha in evaluated]
         best = int(np.argmax(np.round(values, 12)))
         alpha, points, tried = float(alphas[best]), evaluated[best], {"common": float(values[best])}
-    solver = problem(rows, alpha=alpha)
-    path = solver.path(positions)
+    solver = solver_at(alpha)
+    path = _at_positions(solver, positions)
     scores = LOSSES[loss].link(rows.scores @ path.weights.T + path.intercept)
     own = evaluated_by_loss(scores)
     points, tuned = own if points is None else points, points is not None
-    targets = path.target.reshape(n_points, -1)
-    sweep = Sweep(targets, points, own if tuned else None, data.changed_decisions(rows, scores))
+    targets = path.target.reshape(len(positions), -1)
+    sweep = Sweep(targets, points, own if tuned else None, data.decided_otherwise(_scored(rows, scores)))
     if data.threshold is None:
         sweep = replace(sweep, variance=np.append(np.var(scores, axis=0), 0.0))
-    at_tau = None if tau is None else solver.within(tau)
-    found = FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, tau, at_tau, residual)
-    return replace(found, within=solver.within)
+    tau, within = stack.tau, solver.within
+    at_tau = None if tau is None else within(tau)
+    return FittedPath(path, positions, None, alpha, scale, points, tuned, tried, sweep, tau, at_tau, residual, within)
 
 
 def explained_by(
@@ -421,83 +346,26 @@ def explained_by(
     return replace(points, accuracy=np.append(loss.explained(y, scores, weight), 0.0))
 
 
-class _Solver:
-    """The problem of a loss without a closed form, in units in which tolerances mean what they say.
+def _scored(rows: Rows, scores: FloatArray) -> Chunks:
+    """Return rows in memory with the scores (n, p) of stacks."""
+    return whole(rows.with_scores(scores, tuple(f"stack_{j}" for j in range(scores.shape[1]))))
 
-    Parameters
-    ----------
-    data, rows : StackRows, Rows
-        What the contrasts are of, and the rows to fit to.
-    loss, alpha, scale
-        The loss and its ridge.
 
-    Notes
-    -----
-    With weights of mean 1, scores of about the usual spread, and the ridge in proportion, it is the same problem. A
-    power of two changes no digit.
-    """
-
-    def __init__(
-        self, data: StackRows, rows: Rows, *, loss: str | ResidualLoss, alpha: float, scale: FloatArray
-    ) -> None:
-        one = 1.0 if rows.weight is None else float(rows.weight.mean())
-        spread = float(rows.scores.std(axis=0).mean())
-        self._unit = 2.0 ** round(float(np.log2(spread / _USUAL_SPREAD))) if spread > 0 else 1.0
-        self._problem = ConstrainedProblem(
-            rows.scores / self._unit,
-            data.label(rows) if isinstance(loss, str) else rows.numbers(),
-            None if rows.weight is None else rows.weight / one,
-            contrast_matrix(rows, data.contrasts) / self._unit,
-            alpha=alpha / (one * self._unit**2),
-            scale=scale,
-        )
-        self._newton = LogisticSolver(self._problem) if loss == "log" else None
-        self._program = None if loss == "log" else ProgramSolver(self._problem, loss)
-
-    def path(self, positions: FloatArray) -> FairPath:
-        """Return the stacks with score bias s·b₀ for each position s."""
-        if self._newton is not None:
-            start = self._newton.unconstrained()
-            return self._in_units(self._newton.path(positions[:, None] * self._problem.bias(start.beta), start))
-        program = cast(ProgramSolver, self._program)
-        return self._in_units(program.path(positions[:, None] * self._problem.bias(program.unconstrained())))
-
-    def within(self, tau: float) -> FairPath:
-        """Return the stack with all score biases in [−τ, τ] (Eq. 3)."""
-        if self._newton is not None:
-            return self._in_units(self._newton.within(tau, self._newton.unconstrained()))
-        return self._in_units(cast(ProgramSolver, self._program).within(tau))
-
-    def _in_units(self, path: FairPath) -> FairPath:
-        return replace(path, weights=path.weights / self._unit)
+def _at_positions(solver: Solver, positions: FloatArray) -> FairPath:
+    """Return the stacks with score bias s·b₀ for each position s."""
+    return solver.path(positions[:, None] * solver.problem.bias(solver.unconstrained.beta))
 
 
 def _out_of_fold(
-    data: StackRows, rows: Rows, problem: Callable[[Rows], _Solver], positions: FloatArray, loss: str
+    data: StackRows, rows: Rows, solver: Callable[[Rows], Solver], positions: FloatArray, loss: str
 ) -> FloatArray:
     """Return the scores (n, p) of stacks that have not seen the row."""
-    scores = []
+    result = np.empty((len(rows), len(positions)))
     for fold, (train, test) in enumerate(train_test(np.asarray(rows.fold))):
         seen = data.without(fold, rows)
-        path = problem(seen.take(train)).path(positions)
-        scores.append((test, LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)))
-    result = np.empty((len(rows), scores[0][1].shape[1]))
-    for test, of_fold in scores:
-        result[test] = of_fold
+        path = _at_positions(solver(seen.take(train)), positions)
+        result[test] = LOSSES[loss].link(seen.scores[test] @ path.weights.T + path.intercept)
     return result
-
-
-def _widen(path: FairPath, used: IntArray, k: int) -> FairPath:
-    """Return the path with zero weights for models that were left out."""
-    weights = np.zeros((len(path), k))
-    weights[:, used] = path.weights
-    return replace(path, weights=weights)
-
-
-def _widen_solution(solution: RidgeSolution, used: IntArray, k: int) -> RidgeSolution:
-    w0, U, mean_h, debias = np.zeros(k), np.zeros((k, solution.U.shape[1])), np.zeros(k), np.full(k, np.inf)
-    w0[used], U[used], mean_h[used], debias[used] = solution.w0, solution.U, solution.mean_h, solution.debias
-    return replace(solution, w0=w0, U=U, mean_h=mean_h, debias=debias)
 
 
 @dataclass(frozen=True, eq=False)
@@ -569,10 +437,7 @@ class StackPath:
             raise InvalidInputError(f"give exactly one of tau and target; got tau={tau!r}, target={target!r}")
         if tau is not None:
             return self.at_tau(validate.number(tau, parameter="tau", low=0.0, advice=TAU_ADVICE))
-        wanted = np.atleast_1d(np.asarray(target, dtype=np.float64))
-        m = self.fitted.path.target[0].size
-        if wanted.shape != (m,) or not np.all(np.isfinite(wanted)):
-            raise InvalidInputError(f"target must be {m} finite number(s), one per contrast; got {target!r}")
+        wanted = checked_target(target, self.fitted.path.target[0].size)
         solution = self.fitted.solution
         return self.at_target(wanted if solution is None else solution.coordinates(wanted[None, :])[0])
 

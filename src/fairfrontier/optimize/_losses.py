@@ -21,6 +21,8 @@ from fairfrontier._validation import FloatArray
 from fairfrontier.exceptions import FairFrontierError, InfeasibleError
 from fairfrontier.optimize._ridge_path import FairPath, least_distance
 
+# Root mean square of centred probabilities, about.
+USUAL_SPREAD = 0.2
 # Least share of the decrease that a Newton step promises, for the step to be taken (Armijo's rule).
 _ARMIJO = 1e-4
 
@@ -96,6 +98,11 @@ class ConstrainedProblem:
         The ridge: (α/2)·‖Dw‖².
     scale : ndarray of shape (k,)
         D.
+
+    Notes
+    -----
+    Inside, weights have mean 1 and scores about the usual spread, in which tolerances mean what they say; with the
+    ridge in proportion it is the same problem. The unit of the scores is a power of two, which changes no digit.
     """
 
     def __init__(
@@ -108,7 +115,11 @@ class ConstrainedProblem:
         alpha: float,
         scale: FloatArray,
     ) -> None:
-        self.y, self.contrasts = y, contrasts
+        spread, one = float(H.std(axis=0).mean()), 1.0 if weight is None else float(weight.mean())
+        self.unit = 2.0 ** round(float(np.log2(spread / USUAL_SPREAD))) if spread > 0 else 1.0
+        H, alpha = H / self.unit, alpha / (one * self.unit**2)
+        weight = None if weight is None else weight / one
+        self.y, self.contrasts = y, contrasts / self.unit
         self.row_weight = np.ones(len(y)) if weight is None else weight
         # Centred, so that a move of w leaves the level of the scores to the constant alone.
         self.mean_h = np.average(H, axis=0, weights=weight)
@@ -149,23 +160,23 @@ class ConstrainedProblem:
             )
         return np.asarray(values)
 
+    @cached_property
+    def box(self) -> FloatArray:
+        """Rows (2m, k + 1) whose products with coefficients are the score biases and their negatives."""
+        both = np.vstack([self.contrasts.T, -self.contrasts.T])
+        return np.column_stack([both, np.zeros(len(both))])  # the constant has no bias
+
     def bias(self, beta: FloatArray) -> FloatArray:
         """Return the score bias Bᵀw, shape (m,)."""
         return np.asarray(self.contrasts.T @ beta[:-1])
 
-    def path(self, targets: FloatArray, solved: Sequence[Solved]) -> FairPath:
-        """Return the solutions at targets (p, m) as a path."""
+    def path(self, solved: Sequence[Solved], targets: FloatArray | None = None) -> FairPath:
+        """Return the solutions at targets (p, m), by default the biases that they have, as a path."""
+        if targets is None:
+            targets = np.stack([self.bias(one.beta) for one in solved])
         beta = np.stack([one.beta for one in solved])
-        bias = beta[:, :-1] @ self.contrasts
-        single = targets.shape[1] == 1
-        return FairPath(
-            target=targets[:, 0] if single else targets,
-            tau=np.abs(targets).max(axis=1),
-            score_bias=bias[:, 0] if single else bias,
-            weights=beta[:, :-1],
-            intercept=beta[:, -1] - beta[:, :-1] @ self.mean_h,
-            kkt=np.array([one.residual for one in solved]),
-        )
+        intercept, kkt = beta[:, -1] - beta[:, :-1] @ self.mean_h, np.array([one.residual for one in solved])
+        return FairPath.of(targets, beta[:, :-1] @ self.contrasts, beta[:, :-1] / self.unit, intercept, kkt)
 
 
 def warn_if_unconverged(loss: str, solved: Sequence[Solved], tolerance: float) -> None:
@@ -203,24 +214,25 @@ class LogisticSolver:
         self.problem, self.tolerance, self.max_iterations = problem, tolerance, max_iterations
         self.scale = max(float(np.abs(self._gradient(np.zeros(problem.n_coefficients))).max()), 1e-300)
 
+    @cached_property
     def unconstrained(self) -> Solved:
-        """Return the stack without a bias constraint."""
+        """The stack without a bias constraint."""
         none = np.empty((0, self.problem.n_coefficients))
         return self._iterate(np.zeros(self.problem.n_coefficients), none, np.empty(0))
 
-    def path(self, targets: FloatArray, start: Solved) -> FairPath:
+    def path(self, targets: FloatArray) -> FairPath:
         """Return the stacks at targets (p, m), each started from the one before."""
         rows = self.problem.constraint_rows
-        solved, beta = [], start.beta
+        solved, beta = [], self.unconstrained.beta
         for target in targets:
             wanted = self.problem.constraint_values(target)
             # The shortest move to the new target (the rows are orthonormal) keeps the start near the last solution.
             solved.append(self._iterate(beta + rows.T @ (wanted - rows @ beta), rows, wanted))
             beta = solved[-1].beta
         warn_if_unconverged("log", solved, self.tolerance)
-        return self.problem.path(targets, solved)
+        return self.problem.path(solved, targets)
 
-    def within(self, tau: float, start: Solved) -> FairPath:
+    def within(self, tau: float) -> FairPath:
         """Return the stack whose score biases are all in [−τ, τ] (Eq. 3), from the unconstrained one.
 
         Notes
@@ -229,12 +241,11 @@ class LogisticSolver:
         Hessian LLᵀ and z = Lᵀd + L⁻¹g, the step d has the smallest ‖z‖ such that β + d is in the box. Then it is halved
         until the objective falls enough; the box is convex, so it is not left.
         """
+        start, box = self.unconstrained, self.problem.box
         if np.abs(self.problem.bias(start.beta)).max(initial=0.0) <= tau:
-            return self.problem.path(self.problem.bias(start.beta)[None, :], [start])
+            return self.problem.path([start])
         if tau == 0.0:
-            return self.path(np.zeros((1, self.problem.contrasts.shape[1])), start)
-        box = np.vstack([self.problem.contrasts.T, -self.problem.contrasts.T])
-        box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
+            return self.path(np.zeros((1, self.problem.contrasts.shape[1])))
         beta = np.append(np.zeros(len(start.beta) - 1), start.beta[-1])
         for iteration in range(self.max_iterations + 1):
             residual = self._residual_within(beta, box, tau)
@@ -248,7 +259,7 @@ class LogisticSolver:
             beta = beta + taken * step
         solved = Solved(beta, residual, iteration)
         warn_if_unconverged("log", [solved], self.tolerance)
-        return self.problem.path(self.problem.bias(beta)[None, :], [solved])
+        return self.problem.path([solved])
 
     def _residual_within(self, beta: FloatArray, box: FloatArray, tau: float) -> float:
         """Return what is left of the gradient by non-negative multipliers of the limits that are reached."""
@@ -432,49 +443,40 @@ class ProgramSolver:
         self._clarabel = require("clarabel", extra="hinge", purpose=f"loss={self.name!r}")
         self._residual = None if isinstance(loss, str) else loss
 
-    def unconstrained(self) -> FloatArray:
-        """Return the coefficients without a bias constraint, shape (k + 1,)."""
-        return self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0)).beta
+    @cached_property
+    def unconstrained(self) -> Solved:
+        """The stack without a bias constraint."""
+        return self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0))
 
     def path(self, targets: FloatArray) -> FairPath:
         """Return the stacks at targets (p, m)."""
         rows = self.problem.constraint_rows
         solved = [self._solve(rows, self.problem.constraint_values(target)) for target in targets]
         warn_if_unconverged(self.name, solved, self.tolerance)
-        return self.problem.path(targets, solved)
+        return self.problem.path(solved, targets)
 
     def within(self, tau: float) -> FairPath:
         """Return the stack whose score biases are all in [−τ, τ] (Eq. 3)."""
-        box = np.vstack([self.problem.contrasts.T, -self.problem.contrasts.T])
-        box = np.column_stack([box, np.zeros(len(box))])  # the constant has no bias
-        none = np.empty((0, self.problem.n_coefficients))
-        solved = self._solve(none, np.empty(0), box, np.full(len(box), tau))
+        solved = self._solve(np.empty((0, self.problem.n_coefficients)), np.empty(0), tau)
         warn_if_unconverged(self.name, [solved], self.tolerance)
-        return self.problem.path(self.problem.bias(solved.beta)[None, :], [solved])
+        return self.problem.path([solved])
 
-    def _solve(
-        self, rows: FloatArray, values: FloatArray, box: FloatArray | None = None, largest: FloatArray | None = None
-    ) -> Solved:
+    def _solve(self, rows: FloatArray, values: FloatArray, tau: float | None = None) -> Solved:
         """Return the solution; its residual is the largest of duality gap, primal and dual residual.
 
         Notes
         -----
         Variables (w, constant, slacks). Clarabel's form is min ½xᵀPx + qᵀx with A·x + s = b and s in cones: equalities
-        for the bias and of the loss, then the inequalities of the loss and, if there is a box, box·(w, constant) ≤
-        largest.
+        for the bias and of the loss, then the inequalities of the loss and, with a τ, box·(w, constant) ≤ τ.
         """
         problem, k = self.problem, self.problem.n_coefficients
         # Made anew for each solution: it is twice as large as the rows, and the solver is kept with a fitted stack.
         program = _hinge_program(problem) if self._residual is None else _residual_program(problem, self._residual)
         quadratic = sparse.diags(np.concatenate([problem.ridge, program.quadratic]), format="csc")
         linear = np.concatenate([np.zeros(k), program.linear])
-        empty, no_box = np.empty(0), np.empty((0, k))
-        blocks = [
-            (rows, None, values),
-            program.equal,
-            program.below,
-            (no_box if box is None else box, None, empty if largest is None else largest),
-        ]
+        blocks = [(rows, None, values), program.equal, program.below]
+        if tau is not None:
+            blocks.append((problem.box, None, np.full(len(problem.box), tau)))
         matrix = sparse.vstack([_beside(of_beta, of_slack, len(program.linear)) for of_beta, of_slack, _ in blocks])
         limit = np.concatenate([of_block[2] for of_block in blocks])
         n_equal = len(values) + len(program.equal[2])
@@ -527,3 +529,11 @@ def _residual_program(problem: ConstrainedProblem, loss: ResidualLoss) -> Progra
     return Program(
         square, np.concatenate(costs), equal, (sparse.csc_matrix((2 * n, k)), sparse.bmat(above), np.zeros(2 * n))
     )
+
+
+Solver = LogisticSolver | ProgramSolver
+
+
+def solver_of(loss: str | ResidualLoss, problem: ConstrainedProblem) -> Solver:
+    """Return the solver of a loss."""
+    return LogisticSolver(problem) if loss == "log" else ProgramSolver(problem, loss)

@@ -101,7 +101,9 @@ def evidence_of_directions(
     n_families : int, optional
         Families of models, the first ones; the columns of others have units of their own. None: all.
     """
-    cross, square = statistics.direction_matrix(), _squares_of_contrasts(statistics)
+    cross, (first, second) = statistics.direction_matrix(), statistics.sets.pairs().T
+    # The weighted sum of squares of each pair's contrast: it is 1/W₁ on one row set and −1/W₂ on the other.
+    square = np.asarray(1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second])
     pairs = statistics.sets.pairs_of_basis()
     plug_in, factor = plug_in_directions(statistics, group), 1.0
     if plug_in is not None:
@@ -160,12 +162,6 @@ def _combined(statistics: StackStatistics, weights: FloatArray) -> StackStatisti
         cross=statistics.cross @ weights,
         set_h=statistics.set_h @ weights,
     )
-
-
-def _squares_of_contrasts(statistics: StackStatistics) -> FloatArray:
-    """Return the weighted sum of squares (m,) of each contrast: it is 1/W₁ on one row set and −1/W₂ on the other."""
-    first, second = statistics.sets.pairs().T
-    return np.asarray(1.0 / statistics.set_weight[first] + 1.0 / statistics.set_weight[second])
 
 
 def _penalties(
@@ -261,6 +257,14 @@ class FairPath:
     kkt: FloatArray
     names: tuple[str, ...] = ()
     library: str = "pandas"
+
+    @classmethod
+    def of(
+        cls, target: FloatArray, bias: FloatArray, weights: FloatArray, intercept: FloatArray, kkt: FloatArray
+    ) -> "FairPath":
+        """Return a path from targets and score biases (p, m); with one contrast they lose their second axis."""
+        shape = (len(target),) if target.shape[1] == 1 else target.shape
+        return cls(target.reshape(shape), np.abs(target).max(axis=1), bias.reshape(shape), weights, intercept, kkt)
 
     def to_frame(self) -> Any:
         """Return the stacks as a dataframe: one row per stack, with the weight of each base model."""
@@ -407,15 +411,7 @@ class RidgeFactor:
         """Return the stacks of a solution at targets (p, q), with their optimality certificates."""
         weights, intercept = solution.stacks(target)
         wanted, bias = solution.of_pairs(target), solution.of_pairs(weights @ self.contrasts)
-        single = target.shape[1] == 1
-        return FairPath(
-            target=wanted[:, 0] if single else wanted,
-            tau=np.abs(wanted).max(axis=1),
-            score_bias=bias[:, 0] if single else bias,
-            weights=weights,
-            intercept=intercept,
-            kkt=self.kkt(solution, weights, target),
-        )
+        return FairPath.of(wanted, bias, weights, intercept, self.kkt(solution, weights, target))
 
     def kkt(self, solution: "RidgeSolution", weights: FloatArray, target: FloatArray) -> FloatArray:
         """Return the KKT residual of stacks (p, k) at targets (p, m).
@@ -543,6 +539,10 @@ class RidgeSolution:
         _, inverse = self._root
         return np.asarray((target - self.b0) @ inverse.T @ inverse)
 
+    def displaced(self, multipliers: FloatArray) -> FloatArray:
+        """Return the targets (p, m) at multipliers (p, m) per unit of row weight."""
+        return np.asarray(self.b0 + self.weight * multipliers @ self.S)
+
     def target_for_tau(self, tau: float) -> FloatArray:
         """Return the score bias (q,) of the constrained form: that in [−τ, τ]ᵐ nearest to b₀ in the metric S⁻¹.
 
@@ -664,11 +664,17 @@ def solve_stack(
     elif penalty is not None:
         t = solution.target_for_lambda(np.array([number(penalty, parameter="penalty", low=0.0, high=LARGEST)]))
     else:
-        t, n_contrasts = np.asarray(target, dtype=np.float64).reshape(1, -1), statistics.sets.n_contrasts
-        if t.shape[1] != n_contrasts or not np.all(np.isfinite(t)):
-            raise InvalidInputError(f"target must be {n_contrasts} finite number(s), one per contrast; got {target!r}")
+        t = checked_target(target, statistics.sets.n_contrasts)[None, :]
         t = solution.coordinates(t)
     return factor.path(solution, t)
+
+
+def checked_target(target: Any, n_contrasts: int) -> FloatArray:
+    """Return a score bias, shape (m,)."""
+    found = np.atleast_1d(np.asarray(target, dtype=np.float64))
+    if found.shape != (n_contrasts,) or not np.all(np.isfinite(found)):
+        raise InvalidInputError(f"target must be {n_contrasts} finite number(s), one per contrast; got {target!r}")
+    return found
 
 
 def _checked_scale(scale: FloatArray | None, n_models: int) -> FloatArray:

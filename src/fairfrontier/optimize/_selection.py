@@ -179,36 +179,26 @@ class CalibrationRows:
         return result
 
 
-def checked_limits(
-    min_fairness: Any,
-    min_ratio: Any,
-    max_accuracy_loss: Any,
-    min_rate: Any = None,
-    *,
-    fairness: Any,
-    regression: bool,
-    randomize: bool,
-) -> Limits:
-    """Return what is asked for, checked."""
-    given = {"min_fairness": min_fairness, "min_ratio": min_ratio, "max_accuracy_loss": max_accuracy_loss}
-    given |= {"min_rate": min_rate}
+def checked_limits(stack: Any, *, randomize: bool, **asked: Any) -> Limits:
+    """Return what is asked of a stack, by the names of `Limits`, checked."""
     checked = {
         name: None if value is None else validate.number(value, parameter=name, low=0.0, high=1.0)
-        for name, value in given.items()
+        for name, value in asked.items()
     }
     if all(value is None for value in checked.values()):
         raise InvalidInputError(
             "give at least one of min_fairness, min_ratio, max_accuracy_loss and min_rate; got none: "
             "select(min_fairness=0.95)"
         )
-    if regression and (randomize or min_ratio is not None or min_rate is not None):
-        name = "randomize" if randomize else "min_ratio" if min_rate is None else "min_rate"
-        raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
-    parity = isinstance(fairness, str) and not named_measure(fairness).needs_labels
-    if min_ratio is not None and not parity:
+    if stack._regression:
+        for name, value in {"randomize": randomize or None, **asked}.items():
+            if value is not None and name in ("randomize", "min_ratio", "min_rate"):
+                raise InvalidInputError(f"{name} is for decisions; a regression has none: ask for min_fairness alone")
+    parity = isinstance(stack._measure, str) and not named_measure(stack._measure).needs_labels
+    if checked["min_ratio"] is not None and not parity:
         raise InvalidInputError(
             "min_ratio compares the rates of positive decisions, so fairness must be 'demographic_parity'; got "
-            f"{fairness!r}"
+            f"{stack._measure!r}"
         )
     return Limits(**checked)
 
@@ -430,7 +420,7 @@ class _Tests:
         result = np.zeros(len(self.found), dtype=bool)
         for start, share in begin.items():
             options |= {"confidence": 1.0 - share * (1.0 - level), "order": np.arange(start, len(result))}
-            shown = [promised_candidates(one, self.size, sets, **options).promised for one in self.counts]
+            shown = [promised_candidates(one, self.size, sets, **options) for one in self.counts]
             result |= np.logical_and.reduce(shown)
         return result
 

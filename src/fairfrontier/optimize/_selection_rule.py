@@ -215,7 +215,7 @@ class SelectionRule:
             return alone, begin | {main: 1.0 - _ASIDE * len(begin)}
         fairest = float(alone.place[main, 0])
         found = self.between(np.linspace(fairest, 0.0, int(fairest * _BETWEEN) + 1))
-        # A share of a constant "no" leaves the quotient of two rates as it is, and fewer rows to show it.
+        # Mixing with a constant "no" changes no ratio of two rates, and leaves fewer positive decisions to show it by.
         if limits.min_ratio is None and self.sets.compares_differences:
             found = _joined(self._diluted(fairest), found)
         return found.take(np.flatnonzero(self._allowed(found, limits))), {0: 1.0}
@@ -463,7 +463,7 @@ def _mixtures(alone: Candidates, first: IntArray, second: IntArray, share: Float
         return np.asarray(weight * values[first] + (1.0 - weight) * values[second])
 
     place = np.column_stack([alone.place[first, 0], alone.place[second, 0]])
-    # Decisions of two stacks on a row may agree always: so large can the error of their mixture be.
+    # At worst both stacks decide every row alike: then the errors add up, weighted by the shares.
     return Candidates(place, share, mix(alone.accuracy), tuple(mix(one) for one in alone.rates), mix(alone.errors))
 
 

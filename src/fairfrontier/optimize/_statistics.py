@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairfrontier._rows import Rows
-from fairfrontier._validation import FloatArray, IntArray
+from fairfrontier._validation import FloatArray
 from fairfrontier.chunks import Chunks, whole
 from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics._contrasts import Contrasts, RowSets, build_contrasts
@@ -256,28 +256,13 @@ class StackStatistics:
 
     def direction_matrix(self) -> FloatArray:
         """Return the score bias of each base model in the coordinates of `RowSets.basis`, shape (k, q)."""
-        for name, weight in zip(self.sets.names, self.set_weight, strict=True):
-            if weight <= 0:
-                raise GroupError(
-                    f"sensitive_features must leave no group empty; the row set {name!r} has no weight: "
-                    "merge small groups or use another fairness measure"
-                )
+        self.sets.check_weights(self.set_weight)
         spread = np.sqrt(np.diag(self.gram) / self.weight)
         return differences((self.set_h / self.set_weight[:, None]).T, self.sets, spread)
 
     def variance(self, weights: FloatArray) -> FloatArray:
         """Return the variance of the scores of stacks with weights (p, k), shape (p,)."""
         return np.asarray(np.einsum("pk,pk->p", weights @ self.gram, weights) / self.weight)
-
-    def take(self, models: IntArray) -> "StackStatistics":
-        """Return the statistics of some of the base models."""
-        return replace(
-            self,
-            mean_h=self.mean_h[models],
-            gram=self.gram[np.ix_(models, models)],
-            cross=self.cross[models],
-            set_h=self.set_h[:, models],
-        )
 
 
 def differences(means: FloatArray, sets: RowSets, spread: FloatArray) -> FloatArray:
@@ -400,18 +385,12 @@ class KeyedMoments:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _ByFold:
+class _ByFold(dict[int, KeyedMoments]):
     """The moments of each fold; those of two parts of the rows can be added."""
-
-    parts: dict[int, KeyedMoments]
 
     def __add__(self, other: "_ByFold") -> "_ByFold":
         """Return the moments of both parts together."""
-        parts = dict(self.parts)
-        for fold, part in other.parts.items():
-            parts[fold] = parts[fold] + part if fold in parts else part
-        return _ByFold(parts)
+        return _ByFold(self | {fold: self[fold] + part if fold in self else part for fold, part in other.items()})
 
 
 @dataclass(frozen=True)
@@ -465,8 +444,8 @@ def moments_of_folds(
         The folds; None: all rows are one.
     """
     found = chunks.sum(_SumMoments(regression, folds))
-    numbers = sorted(found.parts)
-    parts = [found.parts[fold] for fold in numbers]
+    numbers = sorted(found)
+    parts = [found[fold] for fold in numbers]
     keyed = reduce(lambda a, b: a + b, (part.keyed for part in parts))
     check_mask_length(fairness, int(keyed.rows.sum()))
     contrasts = build_contrasts(fairness, keyed.keys, keyed.attributes, sensitive_mode=sensitive_mode)

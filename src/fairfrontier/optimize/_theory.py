@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from fairfrontier._validation import FloatArray, IntArray, number
+from fairfrontier._validation import FloatArray, IntArray, number, whole_number
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.optimize._fairstacks import FairStacksClassifier
 from fairfrontier.optimize._losses import LOSSES
@@ -115,7 +115,9 @@ def generalization_bound(
     The bound says nothing here: its slack for the bias is 5.98, and a bias is at most 1. It would fall to 0.05 with
     11,200,121 rows in the smaller group.
     """
-    _positive(n1=n1, n2=n2, n_models=n_models)
+    tested = {} if n1_test is None or n2_test is None else {"n1_test": n1_test, "n2_test": n2_test}
+    for parameter, value in {"n1": n1, "n2": n2, "n_models": n_models, **tested}.items():
+        whole_number(value, parameter=parameter, low=1)
     number(delta, parameter="delta", low=0.0, high=1.0, strict=True)
     number(epsilon, parameter="epsilon", low=0.0, high=1.0, strict=True)
     number(useful, parameter="useful", low=0.0, high=1.0, strict=True)
@@ -129,9 +131,8 @@ def generalization_bound(
     n, confidence = min(n1, n2), 1.0 - delta
     accuracy = float(2.0 * np.sqrt((n_models + 1) * np.log(2.0 * n + 1.0) / n) + np.sqrt(np.log(1.0 / delta) / n))
     bias = slack(n)
-    if n1_test is not None and n2_test is not None:
-        _positive(n1_test=n1_test, n2_test=n2_test)
-        n_test = min(n1_test, n2_test)
+    if tested:
+        n_test = min(tested.values())
         accuracy += float(np.sqrt(np.log(1.0 / epsilon) / (4.0 * n_test)))
         bias += float(np.sqrt(np.log(2.0 / epsilon) / n_test))
         confidence -= epsilon
@@ -139,12 +140,6 @@ def generalization_bound(
         raise InvalidInputError(f"delta + epsilon must be below 1; got {delta + epsilon:g}")
     needed = int(np.ceil(np.exp(brentq(lambda log_n: slack(np.exp(log_n)) - useful, 0.0, 60.0))))
     return GeneralizationBound(accuracy, bias, confidence, bias >= 1.0, needed, useful)
-
-
-def _positive(**counts: Any) -> None:
-    for parameter, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise InvalidInputError(f"{parameter} must be a positive whole number; got {value!r}")
 
 
 def _check_classifier(model: Any) -> None:

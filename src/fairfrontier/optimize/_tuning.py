@@ -11,7 +11,7 @@ distance from the threshold. A stack that is nearly fair has a tiny score bias; 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
 
@@ -74,45 +74,40 @@ class Sweep:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """The nodes of a path.
+    """The nodes of a path, and the points of it that are kept.
 
     Attributes
     ----------
     multipliers : ndarray of shape (q, m)
-        Per unit of row weight, the unconstrained stack's first.
+        Of the nodes, per unit of row weight, the unconstrained stack's first.
     points, refitted : TradeoffPoints
-        Out-of-fold points, and those of the stacks of all rows on these rows, the constant last.
-    largest : float
-        Bias above which no point is needed but the unconstrained stack.
+        Out-of-fold points of the nodes, and those of the stacks of all rows on these rows, the constant last.
+    placed : ndarray of shape (p, m)
+        Multipliers of points along the path.
     """
 
     multipliers: FloatArray
     points: TradeoffPoints
     refitted: TradeoffPoints
-    largest: float
-
-    def worth_having(self) -> "Walk":
-        """Return the path up to where a stack, of the folds or of all rows, is worse than the constant."""
-        good = np.ones(len(self.multipliers), dtype=bool)
-        for points in (self.points, self.refitted):
-            good[1:] &= points.accuracy[1:-1] >= points.accuracy[-1]
-        end = len(good) if good.all() else int(np.argmin(good))
-        kept = np.append(np.arange(end), len(good))
-        return Walk(self.multipliers[:end], self.points.select(kept), self.refitted.select(kept), self.largest)
-
-    def placed(self, n_points: int) -> FloatArray:
-        """Return the multipliers (p, m) of points along the path."""
-        return interpolate(place(towards_fair(self.points), self.largest, n_points), self.multipliers)
+    placed: FloatArray
 
 
-@dataclass(frozen=True, eq=False)
-class Walker:
-    """What is needed to place a path.
+def walk(
+    evaluate: Evaluate,
+    refitted: Evaluate,
+    reach: FloatArray,
+    size: FloatArray,
+    *,
+    variance: float | None,
+    largest: float,
+    n_points: int,
+) -> Walk:
+    """Return a path from the unconstrained stack to decisions that are past fair.
 
-    Attributes
+    Parameters
     ----------
-    evaluate : callable
-        From multipliers (q, m) to out-of-fold points, the constant model last.
+    evaluate, refitted : callable
+        From multipliers (q, m) to out-of-fold points, and to those of the stacks of all rows on these rows.
     reach : ndarray of shape (m, m)
         Q of `movement`.
     size : ndarray of shape (s,)
@@ -120,39 +115,28 @@ class Walker:
     variance : float or None
         That of the target for regression; None: decisions.
     largest : float
-        The largest bias that counts.
+        The largest bias that counts; above it no point is needed but the unconstrained stack.
+    n_points : int
+        Points to keep.
     """
-
-    evaluate: Evaluate
-    reach: FloatArray
-    size: FloatArray
-    variance: float | None
-    largest: float
-
-    def walk(self, refitted: Evaluate) -> Walk:
-        """Return a path from the unconstrained stack to decisions that are past fair.
-
-        Parameters
-        ----------
-        refitted : callable
-            From multipliers (q, m) to points of the stacks of all rows on these rows, the constant model last.
-        """
-        origin = self.evaluate(np.zeros((1, len(self.reach))))
-        errors = np.sort(standard_errors(origin, self.size, self.variance)[0])
-        margin = _PAST * float(np.sqrt(np.square(errors[-2:]).sum()))
-        if len(self.reach) == 1:
-            multipliers = _line(self.evaluate, self.reach, margin)
-        else:
-            multipliers = _corrected(self.evaluate, refitted, self.reach, self.size)
-        points = self.evaluate(multipliers)
-        # A ratio's error is that of a rate in units of the rate.
-        slack = margin if origin.sets.compares_differences else margin / max(float(origin.rates[0].max()), margin)
-        return Walk(multipliers, points, refitted(multipliers), self.largest + slack).worth_having()
-
-
-def displaced(multipliers: FloatArray) -> Targets:
-    """Return the function from a solution to its targets at multipliers (p, m) per unit of row weight."""
-    return lambda solution: solution.b0 + solution.weight * multipliers @ solution.S
+    origin = evaluate(np.zeros((1, len(reach))))
+    errors = np.sort(standard_errors(origin, size, variance)[0])
+    margin = _PAST * float(np.sqrt(np.square(errors[-2:]).sum()))
+    multipliers = (
+        _line(evaluate, reach, margin) if len(reach) == 1 else _corrected(evaluate, refitted, reach, size, origin)
+    )
+    points, of_all = evaluate(multipliers), refitted(multipliers)
+    # Up to where a stack, of the folds or of all rows, is worse than the constant.
+    good = np.ones(len(multipliers), dtype=bool)
+    for found in (points, of_all):
+        good[1:] &= found.accuracy[1:-1] >= found.accuracy[-1]
+    end = len(good) if good.all() else int(np.argmin(good))
+    kept = np.append(np.arange(end), len(good))
+    multipliers, points, of_all = multipliers[:end], points.select(kept), of_all.select(kept)
+    # A ratio's error is that of a rate in units of the rate.
+    slack = margin if origin.sets.compares_differences else margin / max(float(origin.rates[0].max()), margin)
+    places = place(towards_fair(points), largest + slack, n_points)
+    return Walk(multipliers, points, of_all, interpolate(places, multipliers))
 
 
 def movement(statistics: StackStatistics, solution: RidgeSolution, threshold: float | None) -> FloatArray:
@@ -182,11 +166,10 @@ def held_out_signal(validation: CrossValidation, trial: Trial) -> float:
     S = BᵀU is that movement on the rows fitted to; with the contrasts of the held-out rows instead it has mean zero if
     the models' predictions do not depend on the row set at all, like a cross-validated R².
     """
-    used = np.flatnonzero(np.isfinite(trial.scale))
     basis = validation.full.sets.basis()
     fitted = held_out = 0.0
-    for part, solution in zip(validation.held_out, trial.solutions, strict=True):
-        means = part.set_h[:, used] / part.set_weight[:, None]
+    for part, solution in zip(validation.held_out, trial, strict=True):
+        means = part.set_h / part.set_weight[:, None]
         fitted += float(np.trace(solution.S))
         held_out += float(np.sum((basis @ means).T * solution.U))
     return float(np.clip(held_out / fitted, 0.0, 1.0)) if fitted > 0 else 1.0
@@ -306,7 +289,9 @@ def towards_fair(points: TradeoffPoints) -> FloatArray:
     return gap
 
 
-def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray) -> FloatArray:
+def _corrected(
+    evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: FloatArray, origin: TradeoffPoints
+) -> FloatArray:
     """Return nodes (q, m) on the way to decisions fair on all contrasts, each row set corrected as far as it needs.
 
     Notes
@@ -321,7 +306,6 @@ def _corrected(evaluate: Evaluate, refitted: Evaluate, reach: FloatArray, size: 
     too early. So the search goes on from there with plain steps beside them. The path leads straight to where the
     first search ended, on to where the second did, and a little beyond.
     """
-    origin = evaluate(np.zeros((1, len(reach))))
     sets, floor = origin.sets, float(origin.accuracy[-1])
     spread = _bonus_to_multipliers(sets)
 
@@ -449,14 +433,17 @@ class Tuning:
         D, the relative ridge scale of each model.
     debias : ndarray of shape (k,) or None
         The penalty of each model in the directions U; None: that of w₀.
-    walker : Walker or None
-        What is needed to place the signed path; None for the paper's path.
-    signal : float
-        How much of the differences between row sets held-out rows confirm.
-    points : TradeoffPoints
-        Out-of-fold points of the paper's path, or on the ray at which tuning looks, the constant model last.
     statistics : StackStatistics
         The moments of all rows.
+    signal : float
+        How much of the differences between row sets held-out rows confirm.
+    points : TradeoffPoints or None
+        Out-of-fold points of the paper's path, or on the ray at which tuning looks, the constant model last; None: the
+        rows have no folds.
+    evaluate : callable or None
+        From multipliers to out-of-fold points on the signed path.
+    reach : ndarray of shape (m, m) or None
+        Q of `movement` on the signed path.
     tried : dict of str to float
         The best cross-validated FAUC with each choice of family scales.
     """
@@ -464,11 +451,12 @@ class Tuning:
     alpha: float
     scale: FloatArray
     debias: FloatArray | None
-    walker: Walker | None
-    signal: float
-    points: TradeoffPoints
     statistics: StackStatistics
-    tried: dict[str, float]
+    signal: float = 1.0
+    points: TradeoffPoints | None = None
+    evaluate: Evaluate | None = None
+    reach: FloatArray | None = None
+    tried: dict[str, float] = field(default_factory=dict)
 
 
 def tune(
@@ -516,39 +504,49 @@ def tune(
     Tuning
         The best choice.
     """
-    candidates = _candidates(validation.full, family_of, family_scales, alphas, free)
+    full, signed, tuned = validation.full, path == "signed", isinstance(family_scales, str)
+    # Columns that are in every candidate are a family of their own.
+    n_families, free_columns = int(family_of.max()) + 1, family_of < 0
+    numbered = np.where(free_columns, n_families, family_of)
+    candidates = [("given", family_scales, alphas)]
+    if tuned:
+        candidates = [("common", np.where(free_columns, free, 1.0), alphas)]
+    if tuned and n_families > 1:
+        evidence = evidence_scales(full, numbered, n_families)
+        scale = np.where(free_columns, free, evidence.scale)
+        candidates.append(("evidence", scale, evidence.alpha * EVIDENCE_FACTORS))
     # The published path has one ridge for everything, and so has a stack whose scales are given.
-    own = path == "signed" and isinstance(family_scales, str)
-    of_group = group if path == "signed" else None
-    debias = _debias(validation.full, family_of, of_group) if own else None
-    accurate = _ACCURATE if path == "signed" else 0.0
+    of_group = group if signed else None
+    debias = evidence_of_directions(full, numbered, of_group, n_families) if signed and tuned else None
     trials = [validation.trials(scale, grid, debias, of_group) for _, scale, grid in candidates]
     # All at once: where the rows are on a disk, one pass over them evaluates every trial.
     evaluated = iter(validation.values(list(chain(*trials)), _targets(path, penalties)))
     tried: dict[str, float] = {}
-    best: dict[str, tuple[Trial, TradeoffPoints, float]] = {}
-    for (name, _, _), of_name in zip(candidates, trials, strict=True):
+    best: dict[float, tuple[Trial, FloatArray, TradeoffPoints]] = {}
+    for (name, scale, _), of_name in zip(candidates, trials, strict=True):
         points = [next(evaluated) for _ in of_name]
         curves = [one.frontier() for one in points]
         smooth = _smooth(np.array([fauc(curve, weight) for curve in curves]))
+        accurate = _smooth(np.array([curve.accuracy[0] for curve in curves]))
         # Rounded, so that equals are equal whatever the order of the sums behind them.
-        merit = (smooth + accurate * _smooth(np.array([curve.accuracy[0] for curve in curves]))).round(12)
+        merit = (smooth + (_ACCURATE if signed else 0.0) * accurate).round(12)
         i = int(np.flatnonzero(merit == merit.max())[-1])  # of equals the most regularised
-        tried[name], best[name] = float(smooth[i].round(12)), (of_name[i], points[i], float(merit[i]))
-    trial, final, _ = best[max(best, key=lambda name: best[name][2])]
-    signal = held_out_signal(validation, trial)
-    found = None
-    if path == "signed":
-        along = validation.along(trial)
+        tried[name] = float(smooth[i].round(12))
+        best.setdefault(float(merit[i]), (of_name[i], scale, points[i]))  # of equals the simplest
+    trial, scale, final = best[max(best)]
+    found = Tuning(trial[0].alpha, scale, debias, full, points=final, tried=tried)
+    found = replace(found, signal=held_out_signal(validation, trial))
+    if not signed:
+        return found
+    evaluate = validation.rows.along(trial, folds=True)
+    return replace(found, evaluate=evaluate, reach=movement(validation.train[0], trial[0], threshold))
 
-        def evaluate(multipliers: FloatArray) -> TradeoffPoints:
-            return along(displaced(multipliers))
 
-        train = validation.train[0].take(np.flatnonzero(np.isfinite(trial.scale)))
-        reach = movement(train, trial.solutions[0], threshold)
-        variance = target_variance(validation.full, threshold)
-        found = Walker(evaluate, reach, validation.full.set_rows, variance, largest_bias(weight))
-    return Tuning(trial.alpha, trial.scale, debias, found, signal, final, validation.full, tried)
+def _targets(path: str, penalties: FloatArray) -> Targets:
+    """Return the function from a solution to the targets (p, m) at which it is tried."""
+    if path == "paper":
+        return lambda solution: solution.target_for_lambda(penalties)
+    return lambda solution: SHARES_OF_BIAS[:, None] * solution.b0
 
 
 def target_variance(statistics: StackStatistics, threshold: float | None) -> float | None:
@@ -561,39 +559,6 @@ def largest_bias(weight: Weight | Callable[[float], float] | None) -> float:
     levels = np.linspace(0.0, 1.0, 201)
     least = max(int(np.searchsorted(as_weight(weight).cumulative(levels), 0.0, side="right")) - 1, 0)
     return 1.0 - float(levels[least])
-
-
-def _candidates(
-    full: StackStatistics, family_of: IntArray, family_scales: Any, alphas: FloatArray, hardly: float
-) -> list[tuple[str, FloatArray, FloatArray]]:
-    """Return (name, scales, alphas to try) of each candidate."""
-    if not isinstance(family_scales, str):
-        return [("given", family_scales, alphas)]
-    free = family_of < 0
-    result = [("common", np.where(free, hardly, 1.0), alphas)]
-    n_families = int(family_of.max()) + 1
-    if n_families > 1:
-        evidence = evidence_scales(full, np.where(free, n_families, family_of), n_families)
-        result.append(("evidence", np.where(free, hardly, evidence.scale), evidence.alpha * EVIDENCE_FACTORS))
-    return result
-
-
-def _debias(full: StackStatistics, family_of: IntArray, group: IntArray | None) -> FloatArray:
-    """Return the penalties of the directions; columns that are in every candidate are a family of their own."""
-    n_families = int(family_of.max()) + 1
-    return evidence_of_directions(full, np.where(family_of < 0, n_families, family_of), group, n_families)
-
-
-def _targets(path: str, penalties: FloatArray) -> Targets:
-    """Return the function from a solution to the targets (p, m) at which it is tried."""
-    if path == "paper":
-        return lambda solution: solution.target_for_lambda(penalties)
-    return _on_line(SHARES_OF_BIAS)
-
-
-def _on_line(positions: FloatArray) -> Targets:
-    """Return the function from a solution to the targets at positions (p,) on its ray."""
-    return lambda solution: positions[:, None] * solution.b0
 
 
 def _smooth(values: FloatArray) -> FloatArray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairfrontier._validation import FloatArray, column, finite, interpolation
+from fairfrontier._validation import FloatArray, fairness_levels, interpolation
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve
 from fairfrontier.metrics._accuracy import Accuracy
@@ -107,7 +107,7 @@ def taf_bands(
     """
     advice = ": the signed hull is not monotone in the biases, use fauc_interval for its area"
     hull = bool(interpolation(interpolate, signed=False, advice=advice))
-    levels = _levels(grid)
+    levels = np.linspace(0.0, 1.0, 501) if grid is None else fairness_levels(grid)
     data = sample(
         y_true,
         y_preds,
@@ -135,13 +135,3 @@ def taf_bands(
         upper,
         scheme.confidence,
     )
-
-
-def _levels(grid: ArrayLike | None) -> FloatArray:
-    if grid is None:
-        return np.linspace(0.0, 1.0, 501)
-    levels = column(grid, parameter="grid").astype(np.float64)
-    finite(levels, parameter="grid")
-    if levels.size == 0 or levels.min() < 0 or levels.max() > 1:
-        raise InvalidInputError(f"grid must hold levels of fairness in [0, 1]; got {levels.tolist()[:5]}")
-    return levels

@@ -129,10 +129,8 @@ def sample(
     sensitive_features: Any,
     fairness: Fairness = "demographic_parity",
     accuracy: Accuracy = "accuracy",
-    threshold: float | None = 0.5,
-    sensitive_mode: str = "separate",
     sample_weight: Any = None,
-    include_constant: bool = True,
+    **options: Any,
 ) -> Sample:
     """Return validated rows; the parameters are those of `tradeoff_points`."""
     given, fairness = fairness, named_function(fairness)
@@ -142,11 +140,10 @@ def sample(
             f"{which} must be a measure's name{' or pairs of masks' if which == 'fairness' else ''} for resampling, "
             "which needs sums over cells; got a function"
         )
-    check = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **check)
-    named_function(given, len(rows.sensitive), sensitive_mode)
-    options: dict[str, Any] = {"accuracy": accuracy, "threshold": threshold, "sensitive_mode": sensitive_mode}
-    return sample_rows(rows, fairness=fairness, include_constant=include_constant, **options)
+    raw = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, **raw)
+    named_function(given, len(rows.sensitive), options.get("sensitive_mode", "separate"))
+    return sample_rows(rows, fairness=fairness, accuracy=accuracy, **options)
 
 
 def sample_rows(

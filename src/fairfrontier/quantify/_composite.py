@@ -14,22 +14,9 @@ from fairfrontier.quantify._fauc import Weight, as_weight
 
 WeightLike = Weight | Callable[[float], float] | None
 
-# The exact volume takes about ten seconds with so many undominated models, by the number of attributes; more attributes
-# than the last entry allow as many models as that one.
-_LARGEST_EXACT = {
-    1: 10**7,
-    2: 10**6,
-    3: 10**5,
-    4: 15_000,
-    5: 1_000,
-    6: 300,
-    7: 150,
-    8: 80,
-    9: 60,
-    10: 40,
-    11: 30,
-    12: 22,
-}
+# The exact volume takes about ten seconds with so many undominated models, for 1, 2, … attributes; more attributes than
+# these allow as many models as the last entry.
+_LARGEST_EXACT = (10**7, 10**6, 10**5, 15_000, 1_000, 300, 150, 80, 60, 40, 30, 22)
 # The probability that an approximation is further away than the tolerance.
 _FAILURE = 1e-4
 # Random levels evaluated together, those of the first round, and the largest number of rounds; each doubles the number.
@@ -103,7 +90,7 @@ def _hypervolume(points: FloatArray) -> float:
     moocore = require("moocore", extra="composite", purpose="composite_fauc")
     best = points[moocore.is_nondominated(points, maximise=True)]
     attributes = points.shape[1] - 1
-    largest = _LARGEST_EXACT[min(attributes, max(_LARGEST_EXACT))]
+    largest = _LARGEST_EXACT[min(attributes, len(_LARGEST_EXACT)) - 1]
     if len(best) > largest:
         raise InvalidInputError(
             f"fairness must have at most {largest} models that no other dominates for an exact volume over "

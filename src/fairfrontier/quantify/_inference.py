@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from fairfrontier import _validation as validate
-from fairfrontier._validation import FloatArray
+from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.exceptions import InvalidInputError
-from fairfrontier.identify._points import CONSTANT
+from fairfrontier.identify._points import check_constant_name
 from fairfrontier.metrics._accuracy import Accuracy
 from fairfrontier.metrics._contrasts import Fairness
 from fairfrontier.quantify._bootstrap import Sample, members, sample
@@ -288,11 +288,7 @@ def compare_fauc(
         return _unpaired(given, (y_preds_a, y_preds_b), options, scheme, weight, interpolate)
     classes_of = validate.column(y_true, parameter="y_true")
     first, second = (validate.predictions(one, classes_of=classes_of) for one in (y_preds_a, y_preds_b))
-    if CONSTANT in (*first.names, *second.names) and include_constant:
-        raise InvalidInputError(
-            f"y_preds_a and y_preds_b must not name a model {CONSTANT!r} while include_constant=True adds one of that "
-            "name; rename it or pass include_constant=False"
-        )
+    check_constant_name((*first.names, *second.names), include_constant, parameter="y_preds_a and y_preds_b")
     validate.same_length(len(first.matrix), y_preds_b=len(second.matrix))
     names_a = tuple(f"a/{name}" for name in first.names)
     names_b = tuple(f"b/{name}" for name in second.names)
@@ -306,14 +302,18 @@ def compare_fauc(
     area = Area(data.sets, weight, interpolate)
     families = members(data.points.names, names_a), members(data.points.names, names_b)
     result = resample(data, area, scheme, *families)
-    if not is_narrow(area, result):
-        return _comparison(result, scheme, *result.interval(scheme.confidence), result.p_value())
-    deviations = Deviations(data, scheme)
-    a, b = ((deviations, family) for family in families)
-    return _comparison(result, scheme, *difference_interval(area, a, b, scheme.confidence))
+    return _comparison(result, area, scheme, [data], families)
 
 
-def _comparison(result: Resampled, scheme: Scheme, low: float, high: float, p_value: float) -> FAUCComparison:
+def _comparison(
+    result: Resampled, area: Area, scheme: Scheme, rows: Sequence[Sample], families: Sequence[IntArray | None]
+) -> FAUCComparison:
+    """Return the interval of the resamples, or under a narrow weight that of the bands of two families."""
+    (low, high), p_value = result.interval(scheme.confidence), result.p_value()
+    if is_narrow(area, result):
+        known = [Deviations(data, scheme) for data in rows]
+        a, b = (known[0], families[0]), (known[-1], families[1])
+        low, high, p_value = difference_interval(area, a, b, scheme.confidence)
     return FAUCComparison(result.estimate, float(low), float(high), p_value, result.samples, scheme.confidence)
 
 
@@ -351,7 +351,4 @@ def _unpaired(
         max(a.noise, b.noise),
         max(a.accuracy_error, b.accuracy_error),
     )
-    if not is_narrow(areas[0], result):
-        return _comparison(result, scheme, *result.interval(scheme.confidence), result.p_value())
-    first, second = ((Deviations(data, scheme), None) for data in rows)
-    return _comparison(result, scheme, *difference_interval(areas[0], first, second, scheme.confidence))
+    return _comparison(result, areas[0], scheme, rows, (None, None))

@@ -128,22 +128,6 @@ _AT_A_TIME = 32
 _HALVINGS = 20
 
 
-@dataclass(frozen=True, eq=False)
-class PromisedCandidates:
-    """What a sequence of tests has shown.
-
-    Attributes
-    ----------
-    promised : ndarray of shape (p,)
-        True for candidates that are shown to meet the request. With probability `confidence` or more, every one does.
-    n_tested : int
-        How many candidates were tested: all that are promised, and the first that failed.
-    """
-
-    promised: BoolArray
-    n_tested: int
-
-
 def promised_candidates(
     positives: ArrayLike,
     sizes: ArrayLike,
@@ -154,7 +138,7 @@ def promised_candidates(
     confidence: float,
     order: ArrayLike,
     disjoint: bool = True,
-) -> PromisedCandidates:
+) -> BoolArray:
     """Return the candidates that are shown to be fair enough, all at once with the given confidence.
 
     Parameters
@@ -180,8 +164,8 @@ def promised_candidates(
 
     Returns
     -------
-    PromisedCandidates
-        The promised candidates. What can be promised of one of them alone is `largest_promise`.
+    ndarray of bool, shape (p,)
+        Which candidates are promised. What can be promised of one of them alone is `largest_promise`.
 
     Notes
     -----
@@ -200,9 +184,8 @@ def promised_candidates(
     keeps the promise.
     """
     counts = _counts(positives, sizes, sets, disjoint)
-    level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
-    asked = _asked(min_fairness, min_ratio, sets)
-    sequence = _sequence(order, len(counts.positives))
+    level, asked = 1.0 - confidence, _asked(min_fairness, min_ratio, sets)
+    sequence = np.asarray(order, dtype=np.intp)
     # Neighbours on a path often decide every row alike: each set of counts is tested once, where it comes first.
     first = np.sort(np.unique(counts.positives[sequence], axis=0, return_index=True)[1])
     n_passed = len(sequence)
@@ -216,7 +199,7 @@ def promised_candidates(
             break
     passed = np.zeros(len(counts.positives), dtype=bool)
     passed[sequence[:n_passed]] = True
-    return PromisedCandidates(passed, min(n_passed + 1, len(sequence)))
+    return passed
 
 
 def largest_promise(
@@ -237,7 +220,7 @@ def largest_promise(
         Lower confidence limits of the fairness.
     """
     counts = _counts(positives, sizes, sets, disjoint)
-    level = 1.0 - validate.number(confidence, parameter="confidence", low=0.0, high=1.0, strict=True)
+    level = 1.0 - confidence
     _check_comparison(sets)
     if sets.compares_differences:
         return np.maximum(1.0 - _limits(counts, level, Claim()), 0.0)
@@ -416,18 +399,6 @@ def _asked(min_fairness: float | None, min_ratio: float | None, sets: RowSets) -
         ratio = validate.number(min_ratio, parameter="min_ratio", low=0.0, high=1.0)
         asked.append((Claim(ratio), -ratio))
     return asked
-
-
-def _sequence(order: ArrayLike, n_candidates: int) -> IntArray:
-    sequence = np.asarray(order)
-    if sequence.ndim != 1 or (sequence.size and sequence.dtype.kind not in "iu"):
-        raise InvalidInputError(f"order must be a list of candidates' numbers; got {order!r}")
-    inside = (sequence >= 0) & (sequence < n_candidates)
-    if not inside.all() or len(np.unique(sequence)) < len(sequence):
-        raise InvalidInputError(
-            f"order must name candidates from 0 to {n_candidates - 1}, none of them twice; got {sequence.tolist()}"
-        )
-    return sequence.astype(np.intp)
 
 
 def _floor(fairness: float) -> str:

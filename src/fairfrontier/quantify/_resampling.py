@@ -14,7 +14,6 @@ from scipy.special import ndtr, ndtri
 
 from fairfrontier import _validation as validate
 from fairfrontier._validation import FloatArray, IntArray, interpolation
-from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.identify._frontier import TAFCurve, frontier_of, taf_curve
 from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.quantify._bootstrap import METHODS, Block, Sample, replicates
@@ -52,8 +51,6 @@ class Area:
         self.slow = programs or of_ratios
         # A dominated model may have a part in a mixture that is on the hull.
         self.any_model = interpolate == "signed" or of_ratios
-        if not self.weight.cumulative(np.ones(1))[0] > 0:
-            raise InvalidInputError("weight must have a positive integral over [0, 1]; got 0: it ignores every level")
         levels = np.linspace(0.0, 1.0, _TABLE_LEVELS)
         mass = self.weight.normalized(levels)
         # The distance between the levels below which a quarter and three quarters of the weight lie.
@@ -270,7 +267,7 @@ def resample(data: Sample, area: Area, scheme: Scheme, family: IntArray, against
     centres, errors, kinks = _extrapolate(run, scheme.generator)
     bank, samples = run.bank(), np.concatenate(run.samples)
     movement = data.sets.movement(run.data.observed.rates, bank.rates)
-    # Of each model that of the block, such as an attribute, whose gap is its fairness.
+    # For each model the block (an attribute, for example) with its largest gap, which determines its fairness.
     worst = data.sets.block_fairness(run.data.observed.rates)[0].argmin(axis=0)
     errors_of_fairness = np.take_along_axis(np.sqrt(np.mean(movement**2, axis=0)), worst[None], axis=0)
     noise = float(errors_of_fairness.max()), float(bank.accuracy.std(axis=0).max())

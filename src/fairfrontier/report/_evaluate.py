@@ -140,7 +140,7 @@ def evaluate(
            [0. , 0. ]])
     """
     raw = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-    rows = evaluation_rows(y_true, y_preds, fairness=fairness, accuracy=accuracy, **raw)
+    rows = evaluation_rows(y_true, y_preds, fairness=fairness, **raw)
     if names is not None:
         rows = replace(rows, names=tuple(names))
     return evaluate_chunks(

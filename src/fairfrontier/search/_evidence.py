@@ -113,7 +113,7 @@ def _shown(counts: Counts, wanted: dict[str, float], confidence: float) -> bool:
     asked: dict[str, Any] = {f"min_{name}": value for name, value in wanted.items()}
     positives = counts.membership @ counts.chosen
     found = promised_candidates(positives.T, counts.sizes(), counts.sets, confidence=confidence, order=[0], **asked)
-    return bool(found.promised[0])
+    return bool(found[0])
 
 
 def _figures(rates: FloatArray, counts: Counts) -> dict[str, FloatArray]:
