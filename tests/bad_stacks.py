@@ -199,7 +199,11 @@ RESAMPLING_CASES = [
         lambda: ff.compare_fauc(Y, H, {}, sensitive_features=SEX),
         r"y_preds must hold at least one model; got none",
     ),
-    Bad("bands at NaN", on_rows(ff.taf_bands, grid=[0.5, NAN]), r"grid must be finite; got nan at row 1"),
+    Bad(
+        "bands at NaN",
+        on_rows(ff.taf_bands, grid=[0.5, NAN]),
+        r"grid must hold levels of fairness in \[0, 1\]; got \[0.5, nan\]",
+    ),
     Bad("bands without a level", on_rows(ff.taf_bands, grid=[]), r"grid must hold levels of fairness in \[0, 1\]"),
     Bad(
         "interval with part of a resample",

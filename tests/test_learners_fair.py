@@ -370,7 +370,7 @@ def test_a_tiny_group_does_not_drown_the_labels(kind: Any) -> None:
     ("rows", "batch"), [(100, 32), (2_639, 32), (8_000, 100), (9_999, 124), (10_000, 250), (15_000, 375), (10**6, 512)]
 )
 def test_small_data_have_smaller_batches(rows: int, batch: int) -> None:
-    assert AdversarialDebiasing()._settings(rows).batch_size == batch
+    assert AdversarialDebiasing()._checked(rows).batch_size == batch
 
 
 def test_written_out_derivatives_are_those_of_autograd() -> None:

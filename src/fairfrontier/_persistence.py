@@ -161,7 +161,8 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: list[str] | None 
 
     Examples
     --------
-    >>>     >>> import numpy as np
+    >>> import tempfile
+    >>> import numpy as np
     >>> from fairfrontier import FairStacksClassifier, load, save
     >>> sex, y = np.tile([0, 1], 20), np.repeat([0, 1], 20)
     >>> H = np.stack([y * 0.8 + sex * 0.1, y * 0.5 + 0.2], axis=1)

@@ -19,8 +19,12 @@ def run(indices: range, seed: int, *, raises: bool = False) -> Tally:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                # Problems have scores of any size, and this word about them is meant for features.
-                warnings.filterwarnings("ignore", "estimators='precomputed' takes the columns of X", UserWarning)
+                # Problems have scores of any size and groups named by numbers; these words are meant for features.
+                for words in (
+                    "estimators='precomputed' takes the columns of X",
+                    "sensitive_features.* different numbers",
+                ):
+                    warnings.filterwarnings("ignore", words, UserWarning)
                 problem = random_problem(seed, index)
                 if checks.check(problem, index, tally) is not None:
                     stacks.check(problem, index, tally)
