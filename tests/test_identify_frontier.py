@@ -248,6 +248,13 @@ class TestSignedHull:
         assert curve.accuracy.tolist() == [0.6]
 
     @pytest.mark.parametrize("sets", [ONE_CONTRAST, SEVERAL["three groups"]], ids=["one", "three"])
+    def test_one_model_that_is_the_fairest_and_the_most_accurate_is_one_knot(self, sets):
+        rates = np.array([[0.5, 0.6, 0.55], [0.2, 0.9, 0.5]])[:, : len(sets.names)]
+        curve = points_from_rates(rates, sets, np.array([0.8, 0.7]), ("best", "other")).frontier("signed")
+        np.testing.assert_allclose(curve.fairness, [0.9], atol=1e-9)
+        np.testing.assert_allclose(curve.accuracy, [0.8], atol=1e-9)
+
+    @pytest.mark.parametrize("sets", [ONE_CONTRAST, SEVERAL["three groups"]], ids=["one", "three"])
     def test_score_biases_around_one(self, sets):
         rates = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]])[:, : len(sets.names)]
         curve = points_from_rates(rates, sets, np.array([0.9, 0.3]), ("far", "constant")).frontier("signed")

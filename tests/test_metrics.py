@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 import fairfrontier as ff
 from fairfrontier._rows import Rows
-from fairfrontier.exceptions import InvalidInputError
+from fairfrontier.exceptions import GroupError, InvalidInputError
 from fairfrontier.metrics import MEASURES
 from fairfrontier.metrics._sums import cell_sums, keyed_sums
 
@@ -300,6 +300,23 @@ class TestAccuracy:
         points = ff.tradeoff_points(y, scores, sensitive_features=group, accuracy=accuracy, sample_weight=weight)
         own = ff.tradeoff_points(y, scores, sensitive_features=group, sample_weight=weight)
         np.testing.assert_allclose(points.accuracy, own.accuracy, atol=1e-12)
+
+
+@pytest.mark.parametrize("accuracy", ["accuracy", "balanced_accuracy", "payoff:1:-1"])
+def test_where_both_decisions_are_worth_the_same_the_constant_model_decides_0(accuracy):
+    points = ff.tradeoff_points([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.9], sensitive_features=list("aabb"), accuracy=accuracy)
+    assert points.names[-1] == "constant"
+    assert not points.rates[-1].any()
+
+
+@pytest.mark.parametrize("fairness", ["demographic_parity", "masks"])
+def test_a_row_set_without_weight_has_no_rate(fairness):
+    group = np.array([0, 0, 1, 1])
+    measure = [(group == 0, group == 1)] if fairness == "masks" else fairness
+    with pytest.raises(GroupError, match="has total weight 0, so its rate is undefined"):
+        ff.tradeoff_points(
+            [0, 1, 0, 1], [0.2, 0.7, 0.6, 0.9], sensitive_features=group, fairness=measure, sample_weight=[0, 0, 1, 1]
+        )
 
 
 class TestCellSums:

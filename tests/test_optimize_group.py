@@ -71,6 +71,17 @@ def test_plug_in_directions_are_a_regression_on_the_models_of_the_attribute_alon
     assert plug_in_directions(rows.statistics, np.full(8, -1)) is None
 
 
+@pytest.mark.parametrize("options", MEASURES)
+def test_the_evidence_is_that_of_all_pairs_whatever_the_order_of_the_groups(options):
+    """What the models of the attribute leave of each pair's contrast counts in units of itself."""
+    rows, n_groups = Rows(3, **options), options["groups"]
+    family = np.repeat([0, 1], [5, 3])
+    penalty = evidence_of_directions(rows.statistics, family, GROUP)
+    turned = replace(rows.stacking, group=n_groups - 1 - rows.stacking.group).statistics()
+    np.testing.assert_allclose(evidence_of_directions(turned, family, GROUP), penalty, rtol=1e-9)
+    assert np.isfinite(penalty).all()
+
+
 def test_where_the_attribute_is_known_the_ridge_has_the_unit_of_the_weights():
     """Its models leave nothing of the contrasts but rounding, and a floor must not depend on what a row weighs."""
     rows = Rows(4)

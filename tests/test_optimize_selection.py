@@ -265,6 +265,9 @@ class TestRequests:
             model.select()
         with pytest.raises(InvalidInputError, match="calibration needs a confidence"):
             model.select(0.9, calibration=(H, y, group))
+        for confidence in (0.0, 1.0, 1.5, 95):
+            with pytest.raises(InvalidInputError, match=r"confidence must be in \(0, 1\)"):
+                model.select(0.9, confidence=confidence)
         with pytest.raises(InvalidInputError, match=r"calibration must be \(X, y, sensitive_features\)"):
             model.select(0.9, confidence=0.9, calibration=H)
         with pytest.raises(InvalidInputError, match=r"got a tuple of 2: y may be None"):
@@ -309,6 +312,16 @@ class TestTheConstantModel:
         assert model.selection_.kind == "constant"
         assert fairness(model.predict(group[:, None]), group) == 1.0
         assert "the constant model decides alike for everybody" in str(model.selection_)
+
+    def test_a_limit_that_it_meets_exactly_is_met(self):
+        H, y, group = population(5, 600)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        assert model.select(min_ratio=1.0).selection_.kind == "constant"
+        rule = SelectionRule(model._fitted.sweep, np.array(list(model.group_sizes_.values()), dtype=float))
+        last = rule.single().take(np.array([-1]))
+        rate = float(rule.constant_rates.min())
+        assert rule._allowed(last, Limits(min_rate=rate)).all()
+        assert rule._seem(last, Limits(min_fairness=1.0, min_ratio=1.0)).all()
 
     @pytest.mark.parametrize("loss", ["log", "hinge"])
     def test_other_losses(self, loss):
@@ -384,6 +397,27 @@ class TestTheSequenceOfTests:
         place = (mixed.share[:, None] * mixed.place)[:, 0] + (1 - mixed.share) * mixed.place[:, 1]
         np.testing.assert_allclose(place, np.arange(round(10 * place[0]), -1, -1) / 10, atol=1e-9)
 
+    @pytest.mark.parametrize("randomize", [True, False])
+    def test_all_sequences_share_the_probability_of_an_error(self, rule, randomize):
+        _, begin = rule.sequence(Limits(min_fairness=0.95), randomize=randomize)
+        assert sum(begin.values()) == pytest.approx(1.0)
+        assert min(begin.values()) > 0.0
+
+    def test_for_a_ratio_no_candidate_draws_the_constant_model(self, rule):
+        """A constant "no" changes no ratio of two rates."""
+        drawn = {
+            name: np.isnan(rule.sequence(Limits(**{name: 0.8}), randomize=True)[0].place).any()
+            for name in ("min_fairness", "min_ratio")
+        }
+        assert drawn == {"min_fairness": True, "min_ratio": False}
+
+    def test_a_loss_of_accuracy_is_counted_from_the_unconstrained_stack(self, rule):
+        found = rule.single()
+        loss = rule.accuracy[0] - found.accuracy
+        for limit in (0.0, *(loss[3:30:5] + 1e-6)):
+            allowed = rule._allowed(found, Limits(max_accuracy_loss=limit))
+            assert np.array_equal(allowed, loss <= limit + 1e-12)
+
     def test_rows_are_counted_once_however_many_attributes_there_are(self, rule):
         assert _n_rows(rule.sets, rule.size) == 4000
 
@@ -434,6 +468,19 @@ class TestMixtures:
         for level in (0.9, 0.95, 0.98):
             mixed, single = model.select(level, randomize=True), model.select(level)
             assert mixed.selection_.accuracy >= single.selection_.accuracy
+
+    def test_a_mixture_is_drawn_only_where_it_is_more_accurate(self):
+        kinds = set()
+        for seed in range(4):
+            H, y, group = population(seed, 300)
+            model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+            for level in np.linspace(0.5, 1.0, 11):
+                mixed, single = (model.select(level, randomize=r).selection_ for r in (True, False))
+                assert mixed.accuracy >= single.accuracy
+                if mixed.accuracy == single.accuracy:
+                    assert (mixed.kind, mixed.rates) == (single.kind, single.rates)
+                kinds.add(mixed.kind)
+        assert kinds >= {"stack", "mixture"}
 
     @pytest.mark.parametrize("seed", [19, 22, 25, 35])
     def test_where_the_refitted_stack_jumps_it_is_looked_at(self, seed):

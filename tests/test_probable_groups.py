@@ -168,6 +168,33 @@ class TestBounds:
             for found in (bounds.low, bounds.high, bounds.weighted, bounds.thresholded):
                 np.testing.assert_allclose(found, true, atol=1e-12)
 
+    @pytest.mark.parametrize("n_bins", [1, 2, 5])
+    def test_against_a_loop_over_bins(self, n_bins):
+        """In each bin as many members as there can be are selected, or as few; the bins hold equal shares of rows."""
+        y, scores, p, weight = problem(5, g=2)
+        decided = scores > 0.5
+
+        def rates(member):
+            low, high = np.zeros(scores.shape[1]), np.zeros(scores.shape[1])
+            edges = np.quantile(member, [i / n_bins for i in range(1, n_bins)])
+            code = np.array([sum(one >= edge for edge in edges) for one in member])
+            for b in range(n_bins):
+                rows = code == b
+                members, others = weight[rows] @ member[rows], weight[rows] @ (1.0 - member[rows])
+                selected = weight[rows] @ decided[rows]
+                low += np.maximum(selected - others, 0.0)
+                high += np.minimum(selected, members)
+            return low / (weight @ member), high / (weight @ member)
+
+        (low_a, high_a), (low_b, high_b) = rates(p[:, 0]), rates(p[:, 1])
+        worst = np.maximum(high_a - low_b, high_b - low_a)
+        best = np.maximum(np.maximum(low_a - high_b, low_b - high_a), 0.0)
+        bounds = ff.fairness_bounds(
+            y, scores, sensitive_features=ff.ProbableGroups(p), sample_weight=weight, n_bins=n_bins
+        )
+        np.testing.assert_allclose(bounds.low, 1.0 - worst, atol=1e-12)
+        np.testing.assert_allclose(bounds.high, 1.0 - best, atol=1e-12)
+
     def test_they_need_probabilities(self):
         with pytest.raises(InvalidInputError, match="ProbableGroups"):
             ff.fairness_bounds([0, 1], [0, 1], sensitive_features=["a", "b"])

@@ -211,6 +211,17 @@ def test_amounts_with_many_cells_are_those_of_few():
     np.testing.assert_allclose(many.accuracy, few.accuracy, atol=1e-12)
 
 
+def test_amounts_of_a_chunk_without_weight_are_not_there():
+    y, group, scores, weight = problem(1, n=100)
+    weight[30:60] = 0.0
+    gain = ff.row_payoff(np.random.default_rng(1).normal(size=len(y)))
+    known = {"sensitive_features": group, "sample_weight": weight}
+    whole = ff.tradeoff_points(y, scores, accuracy=gain, **known)
+    points = ff.points_from_chunks(array_chunks(y, scores, chunk_rows=30, **known), accuracy=gain)
+    np.testing.assert_allclose(points.accuracy, whole.accuracy, atol=1e-12)
+    np.testing.assert_allclose(points.fairness, whole.fairness, atol=1e-12)
+
+
 def test_amounts_of_rows_without_weight_are_not_there():
     options = {"sensitive_features": list("aabb"), "accuracy": ff.row_payoff([0.0, 0.0, 3.0, 0.0])}
     with pytest.raises(InvalidInputError, match="among the rows with weight"):

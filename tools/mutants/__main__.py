@@ -23,7 +23,16 @@ PACKAGE = Path("src/fairfrontier")
 PARTS = {
     "metrics": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "metrics").glob("_[a-z]*.py")),
-        ("metrics", "measures", "many_groups", "utilities", "probable_groups", "identify_points", "silent_errors"),
+        (
+            "metrics",
+            "measures",
+            "many_groups",
+            "utilities",
+            "probable_groups",
+            "identify_points",
+            "silent_errors",
+            "chunks",
+        ),
     ),
     "identify": (
         sorted(p.relative_to(PROJECT) for p in (PROJECT / PACKAGE / "identify").glob("_[a-z]*.py")),

@@ -249,7 +249,7 @@ def cell_sums(
     decided = _Outcome(rows, decision_threshold(matrix, threshold))
     with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is found and named
         worth = amounts if amounts is None or weight is None else amounts * weight
-        if cells.n_cells <= _FEW_CELLS or share is not None:
+        if cells.n_cells <= _FEW_CELLS:
             outcome = _sums_by_products(decided, cells, share, worth)
         else:
             outcome = _sums_by_sorting(decided, cells, worth)
