@@ -83,6 +83,15 @@ def test_text_labels_and_names():
     assert_same_points(ours, ff.tradeoff_points(words, frame, sensitive_features=groups["sex"]))
 
 
+@pytest.mark.parametrize("n_masked", [589, 599, 601])
+def test_masks_of_another_length_are_refused_whatever_the_last_chunk_holds(n_masked):
+    y, scores, groups, _ = people(n=600)
+    inside = np.resize(groups["sex"] == groups["sex"][0], n_masked)
+    chunks = array_chunks(y, scores, sensitive_features=groups, chunk_rows=100)
+    with pytest.raises(InvalidInputError, match="must have one boolean per row"):
+        points_from_chunks(chunks, fairness=[(inside, ~inside)])
+
+
 def test_attributes_in_another_order_are_the_same_attributes():
     y, scores, groups, _ = people()
     turned = dict(reversed(groups.items()))

@@ -418,6 +418,19 @@ class TestTheSequenceOfTests:
             allowed = rule._allowed(found, Limits(max_accuracy_loss=limit))
             assert np.array_equal(allowed, loss <= limit + 1e-12)
 
+    def test_of_two_limits_both_are_met(self, rule):
+        found = rule.single()
+        fair, level = rule._meets(found, Limits(min_fairness=0.9)), rule._meets(found, Limits(min_ratio=0.9))
+        assert fair.sum() > level.sum() > 1
+        assert np.array_equal(rule._meets(found, Limits(min_fairness=0.9, min_ratio=0.9)), fair & level)
+
+    def test_a_mixture_changes_as_many_decisions_as_its_stacks_on_average(self, rule):
+        low, high = (rule.changed(rule.single().take(np.array([i]))) for i in (20, 30))
+        mixture = rule.between(np.array([2.25]))
+        assert mixture.share[0] == pytest.approx(0.75)
+        assert (high > low + 4).all()
+        np.testing.assert_allclose(rule.changed(mixture), 0.75 * low + 0.25 * high, atol=0.51)
+
     def test_rows_are_counted_once_however_many_attributes_there_are(self, rule):
         assert _n_rows(rule.sets, rule.size) == 4000
 
@@ -663,6 +676,14 @@ class TestWhatCanBePromised:
         possible = float(str(caught.value).split("at 95 % is ")[1].split(":")[0])
         assert 0.2 < possible < 0.95
         assert model.select(min_ratio=possible, confidence=0.95).selection_.confidence == 0.95
+
+    def test_where_no_fairness_can_be_promised_the_rows_that_it_takes_are_named(self):
+        H, y, group = population(0, 400)
+        model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
+        apart = np.where(group[:, None] == 1, 0.99, 0.01) * np.ones_like(H)
+        with pytest.raises(InfeasibleError, match=r"min_fairness=0\.99 cannot be promised: .* rows") as caught:
+            model.select(0.99, confidence=0.95, calibration=(apart, y, group), max_accuracy_loss=0.0)
+        assert "the largest ratio" not in str(caught.value)
 
     def test_rows_that_were_fitted_to_promise_nothing(self):
         H, y, group = population(0, 500)

@@ -295,6 +295,9 @@ def test_the_advice_says_what_can_be_promised_and_what_the_request_takes():
     rows = int(said.split("about ")[1].replace(",", ""))
     exact = rows_needed(0.97, group_shares=[440 / 1319, 879 / 1319], rates=390 / 1319)
     assert exact <= rows <= 1.1 * exact
+    # Where everybody is selected nobody knows how rates vary; one in a hundred not selected is assumed.
+    everybody = promise_advice([20, 20], [20, 20], sets, 40, min_fairness=0.97, confidence=0.95)
+    assert int(everybody.split("about ")[1].replace(",", "")) > 40
     unfair = promise_advice([330, 260], [440, 879], sets, 1319, min_fairness=0.9, confidence=0.95)
     assert unfair.endswith("they take a fairer model")
     assert "; " not in promise_advice([130, 260], [440, 879], sets, 1319, min_fairness=0.5, confidence=0.95)
@@ -328,6 +331,7 @@ def test_wrong_counts_are_named(changed, message):
         ({"group_shares": [1.0]}, GroupError, "at least two groups"),
         ({"group_shares": [0.8, 0.8]}, InvalidInputError, "add up to 1 at most"),
         ({"group_shares": [0.0, 0.8]}, InvalidInputError, "must be positive"),
+        ({"rates": 0.0}, InvalidInputError, r"rates must be one number in \(0, 1\)"),
         ({"rates": 1.0}, InvalidInputError, r"rates must be one number in \(0, 1\)"),
         ({"rates": [0.1, 0.2, 0.3]}, InvalidInputError, "or 2, one per group"),
         ({"rates": [0.1, 0.3]}, InvalidInputError, "must differ by less than"),
