@@ -317,6 +317,14 @@ class TestBaseModels:
         assert model.names_ == tuple(name for name, _ in MODELS)
         assert [name for name, _ in model.estimators_] == list(model.names_)
 
+    def test_a_model_that_changes_its_features_changes_no_others(self, rows):
+        X, scaled = rows["X"] * 5.0, make_pipeline(StandardScaler(copy=False), LogisticRegression())
+        model = FairStacksClassifier([("scaled", scaled), ("tree", MODELS[3][1])], alpha=1.0, group_models=None)
+        model.fit(X, rows["y"], sensitive_features=rows["sex"])
+        np.testing.assert_array_equal(X, rows["X"] * 5.0)
+        alone = clone(MODELS[3][1]).fit(X, rows["y"])
+        np.testing.assert_array_equal(model.estimators_[1][1].predict_proba(X), alone.predict_proba(X))
+
     def test_prefit_and_precomputed_are_the_same(self, rows):
         fitted = [(name, clone(m).fit(rows["X"], rows["y"])) for name, m in MODELS if name != "linear/svm"]
         H = np.stack([m.predict_proba(rows["X"])[:, 1] for _, m in fitted], axis=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from fairfrontier import FairStacksClassifier
+from fairfrontier import FairStacksClassifier, load, save
 from fairfrontier.exceptions import ConvergenceWarning, InfeasibleError, InvalidInputError
 from fairfrontier.optimize._losses import LogisticSolver, ProgramSolver, solver_of
 
@@ -163,6 +163,17 @@ def test_a_tau_set_after_the_fit_is_not_that_of_the_fit(loss):
     np.testing.assert_array_equal(model.at(tau=0.1).weights_, expected.weights_)
     with pytest.raises(InvalidInputError, match=r"at\(tau=0.1\)"):
         pickle.loads(pickle.dumps(model)).at(tau=0.1)
+
+
+def test_files_of_earlier_versions_know_their_tau_by_the_parameter(tmp_path):
+    data = rows(12, groups=4, n=300)
+    options = {"loss": "log", "alpha": 2.0, "n_points": 5, "tau": 0.01}
+    model = FairStacksClassifier(**options).fit(data.H, data.y, sensitive_features=data.group)
+    vars(model._fitted).pop("tau")  # as these versions wrote it
+    loaded = load(save(model, tmp_path / "stack.skops"))
+    np.testing.assert_array_equal(loaded.at(tau=0.01).weights_, model.weights_)
+    with pytest.raises(InvalidInputError, match=r"at\(tau=0.02\) with loss=.* needs the rows of the fit"):
+        loaded.at(tau=0.02)
 
 
 def test_unconstrained_logistic_stack_is_scikit_learns():

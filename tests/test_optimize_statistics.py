@@ -310,3 +310,7 @@ class TestFolds:
         contrasts = measured(np.arange(20) % 2 == 0, group)
         with pytest.raises(error, match=message):
             assign_folds(*contrasts, cv, 0)
+
+    def test_fewer_rows_than_the_folds_of_fitted_models(self):
+        with pytest.raises(InvalidInputError, match="number of rows; got cv=5 for 4 rows"):
+            assign_folds(*measured(np.arange(4) % 2 == 0, np.arange(4) // 2), "prefit", 0)

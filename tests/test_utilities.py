@@ -82,6 +82,13 @@ def test_the_top_is_that_of_a_sorted_list():
                     np.testing.assert_allclose(chosen[w > 0], expected[w > 0], atol=1e-9)
 
 
+@pytest.mark.parametrize("kind", [np.bool_, np.int64, np.float16, np.longdouble])
+def test_the_top_takes_numbers_of_every_type(kind):
+    scores = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], dtype=kind)
+    found = ff.top_share(scores, 0.5)
+    assert [chosen.tolist() for chosen in found.values()] == [[1, 0, 1, 0], [0, 1, 1, 0]]
+
+
 def test_the_top_is_exact_for_many_rows_few_values_and_every_layout():
     for seed in range(40):
         rng = np.random.default_rng(seed)

@@ -82,7 +82,7 @@ def _laid_out_by_model(given: Predictions) -> FloatArray:
         block = matrix[rows, models]
         by_model[models, rows] = block.T
         # A sum of what is in cache costs least of all ways to look at every value.
-        if not np.isfinite(np.einsum("ij->", block, dtype=np.float64)):
+        if not np.isfinite(np.einsum("ij->", block, dtype=np.float64, casting="same_kind")):
             check_finite(matrix, given.names)
     return by_model
 

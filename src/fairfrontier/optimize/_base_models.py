@@ -275,7 +275,7 @@ class BaseModel:
         """Return the model fitted to some of the rows."""
         parameter = None if self.sample_weight is None else _weight_parameter(self.model)
         weights = {parameter: self.sample_weight[train]} if parameter and self.sample_weight is not None else {}
-        X = self.X if len(train) == len(self.y) else rows_of(self.X, train)
+        X = rows_of(self.X, train)  # of all rows too: a model may change in place what it is given
         # Weights go to the last step of a pipeline whatever the user's routing of metadata is.
         with config_context(enable_metadata_routing=False) if "__" in (parameter or "") else nullcontext():
             try:

@@ -169,6 +169,13 @@ class BaseFairStacks(BaseEstimator):
         # What `add_estimators` and `at` start from is as large as the data: it is not copied, sent or saved.
         return {name: value for name, value in super().__getstate__().items() if name not in ("_held_out", "_within")}
 
+    def __setstate__(self, state: Any) -> None:
+        super().__setstate__(state)
+        fitted = self.__dict__.get("_fitted")
+        # In files of earlier versions the parameter alone says to which tau the stack at tau belongs.
+        if fitted is not None and fitted.at_tau is not None and fitted.tau is None:
+            self._fitted = replace(fitted, tau=self.tau)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         if isinstance(self.estimators, (list, tuple)):  # anything else is refused by fit

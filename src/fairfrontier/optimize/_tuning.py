@@ -221,7 +221,7 @@ def _end(towards: FloatArray, accuracy: FloatArray, margin: float, floor: float)
     Notes
     -----
     The scan is coarse: between its last stack worth having and the first that is not there may be fairer ones.
-    `Walk.worth_having` cuts the nodes exactly.
+    `walk` cuts the nodes exactly.
     """
     past = np.flatnonzero(towards <= -margin)
     end = int(past[0]) if len(past) else len(towards) - 1
