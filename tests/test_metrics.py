@@ -302,7 +302,7 @@ class TestAccuracy:
         np.testing.assert_allclose(points.accuracy, own.accuracy, atol=1e-12)
 
 
-@pytest.mark.parametrize("accuracy", ["accuracy", "balanced_accuracy", "payoff:1:-1"])
+@pytest.mark.parametrize("accuracy", ["accuracy", "balanced_accuracy", "auc", "ks", "payoff:1:-1"])
 def test_where_both_decisions_are_worth_the_same_the_constant_model_decides_0(accuracy):
     points = ff.tradeoff_points([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.9], sensitive_features=list("aabb"), accuracy=accuracy)
     assert points.names[-1] == "constant"
