@@ -208,6 +208,16 @@ def test_model_card(run):
     assert f"| sex | f | {(frame['sex'] == 'f').sum():,} | {100 * rate:.1f} % |" in card
 
 
+def test_names_in_a_model_card_cannot_steer_a_terminal_or_become_markup(run):
+    name, job = "m\x1b[31m\u202e", "j_<b>"
+    frame = people().rename(columns={"m_1": name, "race": job})
+    options = ("--baseline", name, "--fairness", f"impact_ratio within {job}")
+    card = (run(frame, *options, sensitive=("sex", job))[3] / "model_card.md").read_text()
+    assert card.startswith("# Model card: m\ufffd\\[31m\ufffd\n")
+    assert not {"\x1b", "\u202e"} & set(card)
+    assert "fairness: impact ratio within j \\<b\\>." in card
+
+
 def test_least_share_of_a_group(run):
     frame = people()
     code, text, _, out = run(frame, "--min-group", "1", "--min-share", "0.05", sensitive=("race",))

@@ -141,11 +141,11 @@ def test_delivered_figures_of_known_methods_and_their_errors_are_the_jackknifes(
 # ------------------------------------------------------------------------------------------------- a user's table
 
 
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "xlsx"])
 def test_a_users_table_becomes_numbers(tmp_path, suffix):
     path = tmp_path / f"people.{suffix}"
     frame = people()
-    frame.to_csv(path, index=False) if suffix == "csv" else frame.to_parquet(path)
+    {"csv": frame.to_csv, "parquet": frame.to_parquet, "xlsx": frame.to_excel}[suffix](path, index=False)
     prepared = prepare_table(UserTable(path, "hired", "sex", "yes"))
     problem, notes = prepared.problem, " ".join(prepared.notes)
     assert np.isfinite(problem.X).all()

@@ -237,6 +237,13 @@ def test_what_is_no_model_is_named_as_the_argument(fitted, tmp_path, capsys):
         assert "MODEL must be what `stack` or `search` wrote" in capsys.readouterr().err
 
 
+def test_a_search_that_was_not_fitted_is_refused(tmp_path, capsys):
+    file = written(tmp_path / "new.csv", people(80))
+    model = ff.save(ff.FairSearch(), tmp_path / "search.skops")
+    assert main(["apply", str(model), str(file), "--out", str(tmp_path / "out.csv")]) == 2
+    assert "MODEL must be a fitted stack or search; search.skops holds a FairSearch" in capsys.readouterr().err
+
+
 def test_rows_without_a_group_are_counted(tmp_path, capsys):
     frame = people()
     frame.loc[::4, "sex"] = None

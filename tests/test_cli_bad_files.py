@@ -10,7 +10,10 @@ import pandas as pd
 import pytest
 
 from fairfrontier._cli.output import writing
+from fairfrontier.chunks._files import read_table
+from fairfrontier.chunks._formats import open_table
 from fairfrontier.cli import main
+from fairfrontier.search._table import read_columns
 
 
 def good(n: int = 40) -> pd.DataFrame:
@@ -468,6 +471,36 @@ def test_groups_that_differ_only_in_spelling_are_named(tmp_path, capsys):
     assert "'M ', 'm' of sex are taken as different groups: if they are one, write it in one way only." in shown
     assert run(written(tmp_path, good()), tmp_path / "other", "--no-stack") == 0
     assert "taken as different groups" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_table_of_a_comparison_that_has_a_header_and_no_row(tmp_path, capsys, name):
+    path = tmp_path / name
+    {".csv": good(0).to_csv, ".parquet": good(0).to_parquet}[path.suffix](path, index=False)
+    command = [
+        "reproduce",
+        "--data",
+        str(path),
+        "--label",
+        "outcome",
+        "--sensitive",
+        "sex",
+        "--out",
+        str(tmp_path / "o"),
+    ]
+    assert main(command) == 2
+    assert f"{name} must have at least one column and one row; got none" in capsys.readouterr().err
+
+
+def test_a_column_that_is_empty_at_the_top_of_a_long_file(tmp_path, monkeypatch):
+    monkeypatch.setattr("fairfrontier.chunks._formats._HEAD", 2000)
+    frame = good(4000).assign(late=None, word=None, never=None)
+    frame.loc[3990, ["late", "word"]] = 0.5, "x"
+    columns = read_columns(read_table(open_table(written(tmp_path, frame))))
+    assert columns["late"].dtype.kind == "f"
+    assert (columns["late"][3990], np.isnan(columns["late"]).sum()) == (0.5, 3999)
+    assert columns["word"].tolist() == [None] * 3990 + ["x"] + [None] * 9
+    assert np.isnan(columns["never"]).all()
 
 
 @pytest.mark.parametrize("column", ["m_a", "m_b"])

@@ -150,6 +150,11 @@ class TestColumns:
         assert columns["german"].astype(str).tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00", "NaT"]
         assert columns["slashes"].astype(str)[:2].tolist() == ["2024-12-31T00:00:00", "2023-02-01T00:00:00"]
 
+    def test_long_text_is_no_amount(self):
+        nested = "(" * 5000 + "5" + ")" * 5000
+        texts = [nested, "$1" + " " * 100_000 + "x", "(5)"]
+        assert read_columns({"text": np.array(texts, dtype=object)})["text"].tolist() == texts
+
     def test_months_are_dates(self):
         texts = {
             "short": ["Dec-2015", "Apr-1999"],
@@ -166,6 +171,8 @@ class TestColumns:
         columns = read_columns({"big": np.array([1e300, -1e308, 3.0, 1e-300])})
         found = TableEncoding().fit(columns).transform(columns)
         np.testing.assert_array_equal(found[:, 0], [1e30, -1e30, 3.0, 1e-300])
+        text = read_columns({"big": np.array(["1e999", "5.0"], dtype=object)})
+        np.testing.assert_array_equal(text["big"], [np.nan, 5.0])
 
     def test_dates_that_stay_text_are_named(self, frame):
         rng = np.random.default_rng(5)

@@ -275,7 +275,8 @@ _SEARCH_WORDS = (
 def search(
     out: Out,
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="CSV or Parquet file of raw features, one row per person.")
+        Path | None,
+        typer.Argument(metavar="[FILE]", help="CSV, Parquet or Excel file of raw features, one row per person."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="Column of the true outcome.")] = None,
     sensitive: Annotated[
@@ -457,7 +458,7 @@ def reproduce(
         typer.Option(help="Your own learner as one more row: module:Class with fit and predict_proba, or fit_grid."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet table of features instead of the paper's tasks.")
+        Path | None, typer.Option(help="A CSV, Parquet or Excel table of features instead of the paper's tasks.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="With --data: the column to predict, with two values.")] = None,
     sensitive: Annotated[str | None, typer.Option(help="With --data: the column of the attribute.")] = None,

@@ -69,7 +69,7 @@ def run_apply(
     if chunk_rows is not None:
         number(chunk_rows, parameter="--chunk-rows", low=1, high=MOST_ROWS)
     model = _loaded(model_file)
-    model = model.model_ if isinstance(model, FairSearch) else model
+    model = getattr(model, "model_", model) if isinstance(model, FairSearch) else model
     table = open_file(file)
     kept = _checked_names(table, keep, _WRITTEN if hasattr(model, "classes_") else _WRITTEN[:1])
     if isinstance(model, SearchModel):

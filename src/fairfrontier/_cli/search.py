@@ -95,7 +95,7 @@ def read_search(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> SearchTable:
-    """Read the table of a search from a CSV or Parquet file; groups with fewer rows than `min_group` are left out."""
+    """Read the table of a search from a file; groups with fewer rows than `min_group` are left out."""
     one_of(missing, ("error", "drop"), parameter="--missing")
     whole_number(min_group, parameter="--min-group", low=1)
     table = open_file(file, delimiter=delimiter, encoding=encoding)

@@ -197,7 +197,7 @@ class UserTable:
     Attributes
     ----------
     path : Path
-        A CSV or Parquet file.
+        A CSV, Parquet or Excel file.
     label : str
         The column to predict, with two values.
     sensitive : str

@@ -352,7 +352,9 @@ def read_batches(
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
     # A column of whole numbers at the top of the file may have fractions further down.
     whole = tuple(name for name, one in table.types.items() if arrow.types.is_integer(one))
-    every = Columns(None, tuple(table.types), (), text=tuple(text), numbers=whole, verbatim=verbatim)
+    # One that is empty at the top may have anything further down.
+    empty = tuple(name for name, one in table.types.items() if arrow.types.is_null(one))
+    every = Columns(None, tuple(table.types), (), text=(*text, *empty), numbers=whole, verbatim=verbatim)
     try:
         for batch, _ in _BATCHES[table.kind](table, every, chunk_rows or 2**16):
             columns = [batch.column(i) for i in range(len(batch.schema))]
@@ -364,7 +366,8 @@ def read_batches(
 def read_table(table: TableFile, *, text: Sequence[str] = ()) -> Any:
     """Return all rows and columns of a file as one pyarrow table."""
     arrow = require("pyarrow", extra="cli", purpose=_PURPOSE)
-    return arrow.concat_tables(list(read_batches(table, text=text)))
+    batches = list(read_batches(table, text=text))
+    return arrow.concat_tables(batches) if batches else arrow.schema(list(table.types.items())).empty_table()
 
 
 def _reader(

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
@@ -35,6 +36,8 @@ from fairfrontier.report._words import (
     unit_words,
 )
 
+# Control characters, which may steer the terminal that shows a text file, and those that change its direction.
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # The order matters: each file uses what stands in those before it.
 _SCRIPTS = ("maths.js", "state.js", "chart.js", "groups.js", "weights.js", "tables.js", "models.js", "main.js")
 # A table of more models than this is read by a machine.
@@ -301,5 +304,5 @@ def model_card(summary: dict[str, Any]) -> str:
 
 def _md(text: str) -> str:
     """Return text that Markdown shows as it is, on one line."""
-    escaped = "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~" else c for c in str(text))
-    return " ".join(escaped.split())
+    shown = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", " ".join(str(text).split()))
+    return "".join(f"\\{c}" if c in "\\`*_{}[]<>#|~" else c for c in shown)

@@ -42,6 +42,8 @@ _DATE_ORDERS = (
     re.compile(rf"((?P<d>\d{{1,2}})[- ])?(?P<m>{_MONTHS})[a-z]*\.?[- ](?P<y>\d{{4}})", re.I),
     re.compile(rf"(?P<m>{_MONTHS})[a-z]*\.? (?P<d>\d{{1,2}}), (?P<y>\d{{4}})", re.I),
 )
+# Text that is longer is no amount, whatever it looks like: to look for one takes time that grows with its square.
+_LONGEST_AMOUNT = 100
 # Text that stands for nothing.
 _NOTHING = frozenset({"", "none"} | {word.lower() for word in NOTHING})
 
@@ -202,7 +204,7 @@ def _amounts(texts: list[str]) -> FloatArray | None:
     found = _read_all(texts, _amount)
     if not found or len({unit for _, unit, _ in found}) > 1 or {mark for _, _, mark in found} >= {",", "."}:
         return None
-    return np.array([number for number, _, _ in found])
+    return _finite(np.array([number for number, _, _ in found]))
 
 
 def _read_all(texts: list[str], read: Callable[[str], Any]) -> list[Any]:
@@ -219,6 +221,8 @@ def _read_all(texts: list[str], read: Callable[[str], Any]) -> list[Any]:
 def _amount(text: str) -> tuple[float, str, str] | None:
     """Return a number that is written as text, its unit, and its decimal mark if there is no doubt about it."""
     text = text.strip()
+    if len(text) > _LONGEST_AMOUNT:
+        return None
     if text.startswith("(") and text.endswith(")"):  # as accountants write what is negative
         inside = _amount(text[1:-1])
         return None if inside is None or inside[0] < 0.0 else (-inside[0], *inside[1:])
