@@ -334,6 +334,7 @@ def test_regression_has_a_unit_and_its_own_words(run):
         ({"min_fairness": 95}, r"min_fairness must be in \[0, 1\]; got 95"),
         ({"confidence": 95}, r"confidence must be in \(0, 1\); got 95"),
         ({"min_group": -1}, "min_group must be at least 0; got -1"),
+        ({"min_group": 2.5}, "min_group must be a whole number; got 2.5"),
         ({"min_share": 2}, r"min_share must be in \[0, 1\]; got 2"),
         ({"y_true": None, "positive": 1}, "positive must be None where y_true is; got 1"),
         ({"sensitive_features": "dirichlet"}, "of probabilities of groups make ProbableGroups"),

@@ -318,7 +318,7 @@ def audit(
         threshold=limit,
         rule=threshold_words(limits),
         min_group=max(
-            int(number(min_group, parameter="min_group", low=0)),
+            validate.whole_number(min_group, parameter="min_group", low=0),
             math.ceil(number(min_share, parameter="min_share", low=0.0, high=1.0) * len(prepared)),
         ),
         baseline=None if baseline is None else one_of(baseline, chunks.names, parameter="baseline"),
