@@ -140,7 +140,9 @@ def assign_folds(codes: IntArray, contrasts: Contrasts, cv: Any, random_state: A
     else:
         n_folds = _number_of_folds(cv, "at least 2 folds, a splitter, 'prefit' or 'precomputed'")
         if n_rows < n_folds:
-            raise InvalidInputError(f"cv must not be larger than the number of rows; got cv={n_folds} for {n_rows} rows")
+            raise InvalidInputError(
+                f"cv must not be larger than the number of rows; got cv={n_folds} for {n_rows} rows"
+            )
         noise = check_random_state(random_state).random_sample(n_rows)
         groups = [replace(one, codes=one.codes[codes]).by_size().codes for one in contrasts.attributes]
         keys = (noise, contrasts.label[codes], *groups)
