@@ -203,8 +203,9 @@ def interpolation(value: Any, *, signed: bool = True, advice: str = "") -> bool 
 def fairness_levels(grid: ArrayLike) -> FloatArray:
     """Return levels of fairness from a parameter `grid`."""
     levels = numeric(column(grid, parameter="grid"), parameter="grid").astype(np.float64)
-    if levels.size == 0 or not (levels.min() >= 0.0 and levels.max() <= 1.0):
-        raise InvalidInputError(f"grid must hold levels of fairness in [0, 1]; got {levels.tolist()[:5]}")
+    wrong = levels[~((levels >= 0.0) & (levels <= 1.0))]
+    if levels.size == 0 or wrong.size:
+        raise InvalidInputError(f"grid must hold levels of fairness in [0, 1]; got {wrong.tolist()[:5]}")
     return levels
 
 
