@@ -255,8 +255,9 @@ class TestSignedHull:
         np.testing.assert_allclose(curve.accuracy, [0.8], atol=1e-9)
 
     @pytest.mark.parametrize("sets", [ONE_CONTRAST, SEVERAL["three groups"]], ids=["one", "three"])
-    def test_score_biases_around_one(self, sets):
-        rates = np.array([[3.0, 0.0, 1.0], [0.0, 0.0, 0.0]])[:, : len(sets.names)]
+    @pytest.mark.parametrize("far", [[3.0, 0.0, 1.0], [0.0, 3.0, 1.0]], ids=["above", "below"])
+    def test_score_biases_around_one(self, sets, far):
+        rates = np.array([far, [0.0, 0.0, 0.0]])[:, : len(sets.names)]
         curve = points_from_rates(rates, sets, np.array([0.9, 0.3]), ("far", "constant")).frontier("signed")
         np.testing.assert_allclose(curve([0.0, 0.5, 1.0]), [0.5, 0.4, 0.3], atol=1e-9)
 
