@@ -11,7 +11,13 @@ from fairfrontier.chunks import array_chunks
 from fairfrontier.exceptions import InvalidInputError
 from fairfrontier.learners import fit_group_models
 from fairfrontier.optimize._base_models import FitOptions, fit_group_columns
-from fairfrontier.optimize._ridge_path import RidgeFactor, evidence_of_directions, plug_in_directions, signed_targets
+from fairfrontier.optimize._ridge_path import (
+    RidgeFactor,
+    evidence_of_directions,
+    evidence_scales,
+    plug_in_directions,
+    signed_targets,
+)
 from fairfrontier.optimize._stack_input import group_columns, wants_group_models
 
 from .stacking import Stacking, measured
@@ -80,6 +86,16 @@ def test_the_evidence_is_that_of_all_pairs_whatever_the_order_of_the_groups(opti
     turned = replace(rows.stacking, group=n_groups - 1 - rows.stacking.group).statistics()
     np.testing.assert_allclose(evidence_of_directions(turned, family, GROUP), penalty, rtol=1e-9)
     assert np.isfinite(penalty).all()
+
+
+def test_the_evidence_is_that_of_a_target_which_is_what_the_models_of_the_attribute_leave():
+    rows, family = Rows(2), np.repeat([0, 1], [5, 3])
+    left = rows.C[:, 0] - rows.centred @ plug_in_directions(rows.statistics, GROUP)[:, 0]
+    assert 0.1 < np.square(left).sum() / np.square(rows.C).sum() < 0.9
+    found = evidence_scales(Stacking(rows.H, left, rows.stacking.group, regression=True).statistics(), family)
+    # Contrasts ask for three times what a label asks for.
+    expected = 3.0 * found.alpha / 2.0 * found.scale**2
+    np.testing.assert_allclose(evidence_of_directions(rows.statistics, family, GROUP), expected, rtol=1e-9)
 
 
 def test_where_the_attribute_is_known_the_ridge_has_the_unit_of_the_weights():
