@@ -1,5 +1,7 @@
 """Selecting a place on the path: what is asked for is what new rows show, and nothing is worse than the constant."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy.special import expit
@@ -341,6 +343,24 @@ def rule():
     H, y, group = population(3, 4000)
     model = FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)
     return SelectionRule(model._fitted.sweep, np.array(list(model.group_sizes_.values()), dtype=float))
+
+
+def test_gaps_that_may_be_noise_count_in_part_and_clear_ones_whole(nearly_fair):
+    signals = []
+    H, y, group = population(3, 4000)
+    for model in [*nearly_fair[0], FairStacksClassifier(random_state=0).fit(H, y, sensitive_features=group)]:
+        rule = SelectionRule(model._fitted.sweep, np.array(list(model.group_sizes_.values()), dtype=float))
+        counted, seen = (np.diff(rates[0], axis=1) for rates in (rule.rates, rule.seen))
+        np.testing.assert_allclose(counted, rule.signal * seen, atol=1e-12)
+        signals.append(rule.signal)
+    assert 0.0 <= min(signals) and np.median(signals[:-1]) < 0.8
+    assert 0.97 < signals[-1] <= 1.0
+
+
+def test_a_jump_is_on_either_side_of_a_place(rule):
+    rule = copy.copy(rule)
+    rule.jumps = np.arange(len(rule.jumps)) == 4  # between the nodes 4 and 5
+    assert [rule.jumps_at(place) for place in (2.0, 4.0, 4.5, 5.0, 6.0)] == [False, True, True, True, False]
 
 
 class TestTheSequenceOfTests:
