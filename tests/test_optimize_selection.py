@@ -353,7 +353,8 @@ def test_gaps_that_may_be_noise_count_in_part_and_clear_ones_whole(nearly_fair):
         counted, seen = (np.diff(rates[0], axis=1) for rates in (rule.rates, rule.seen))
         np.testing.assert_allclose(counted, rule.signal * seen, atol=1e-12)
         signals.append(rule.signal)
-    assert 0.0 <= min(signals) and np.median(signals[:-1]) < 0.8
+    assert min(signals) >= 0.0
+    assert np.median(signals[:-1]) < 0.8
     assert 0.97 < signals[-1] <= 1.0
 
 
