@@ -14,18 +14,19 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
         "lost. Words, types and the looks of drawings (widths of lines, sizes) are left alone. A mutant is killed when",
         "a test fails; of the tests that reach its statement the quickest are run, up to 40 seconds of them.",
         "",
-        "| part | chosen | run | killed at first | killed now | survivors that change nothing | killed of the others |",
-        "|---|---|---|---|---|---|---|",
+        "| part | run | killed at first | survivors that change nothing | of the others: killed at first | killed now |",
+        "|---|---|---|---|---|---|",
     ]
     total = []
     for part in parts:
         mine = [one for one in records if one["part"] == part]
         total += mine
-        lines.append(_row(part, mine, same, each))
+        if mine:
+            lines.append(_row(part, mine, same))
     lines += [
         "",
         "Tests were written for survivors of the first run: *killed at first* says how good the tests were before,",
-        "*killed now* that nothing which was looked at is left. Shares are of all that were run.",
+        "*killed now* that nothing which was looked at is left.",
         "",
         f"    python -m tools.mutants --each {each} --seed {seed} --records results/mutants.jsonl",
         "",
@@ -39,9 +40,9 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
     return "\n".join([*lines, ""])
 
 
-def _row(part: str, mine: list[dict[str, Any]], same: Mapping[str, str], each: int) -> str:
+def _row(part: str, mine: list[dict[str, Any]], same: Mapping[str, str]) -> str:
     first, now = sum(one["first"] for one in mine), sum(one["killed"] for one in mine)
     nothing = sum(not one["killed"] and one["key"] in same for one in mine)
-    shares = " | ".join(f"{one} ({one / len(mine):.1%})" if mine else "–" for one in (first, now))
-    others = f"{now / (len(mine) - nothing):.1%}" if len(mine) > nothing else "–"
-    return f"| {part} | {each} | {len(mine)} | {shares} | {nothing} | {others} |"
+    others = len(mine) - nothing
+    shares = " | ".join(f"{one} ({one / others:.1%})" if others else "–" for one in (first, now))
+    return f"| {part} | {len(mine)} | {first} ({first / len(mine):.1%}) | {nothing} | {shares} |"
