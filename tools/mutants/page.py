@@ -14,7 +14,7 @@ def page(records: list[dict[str, Any]], parts: Iterable[str], same: Mapping[str,
         "lost. Words, types and the looks of drawings (widths of lines, sizes) are left alone. A mutant is killed when",
         "a test fails; of the tests that reach its statement the quickest are run, up to 40 seconds of them.",
         "",
-        "| part | run | killed at first | survivors that change nothing | of the others: killed at first | killed now |",
+        "| part | run | killed at first | survivors that change nothing | others: killed at first | killed now |",
         "|---|---|---|---|---|---|",
     ]
     total = []
