@@ -41,6 +41,12 @@ def test_two_hundred_problems(tmp_path):
 @example(seed=2026, tenth=316, stacked=True)  # the unconstrained stack has no bias: names of groups decided where to go
 @example(seed=2026, tenth=439, stacked=True)  # half of the labels of a fold are 1: the mean is the threshold
 @example(seed=2027, tenth=2310, stacked=True)  # one model and three groups: rounding chose the way to fair decisions
+@example(seed=2060, tenth=1755, stacked=True)  # half a row: rounding decided whether a promise could be made
+@example(seed=2060, tenth=4585, stacked=True)  # places of equal accuracy: the last digit chose among them
+@example(seed=2060, tenth=5655, stacked=True)  # tests begin at the fairest place, and two were as fair
+@example(seed=2060, tenth=7257, stacked=True)  # bonuses that move nothing grew until the path was one point
+@example(seed=2060, tenth=8095, stacked=True)  # two groups are alike out of fold, and differ in the stack of all rows
+@example(seed=2060, tenth=9830, stacked=True)  # smoothed rates left [0, 1], and had no error
 @given(seed=st.integers(0, 2**31), tenth=st.integers(0, 10**6), stacked=st.booleans())
 def test_a_problem_is_the_same_in_every_dress(seed, tenth, stacked):
     """In memory, in chunks, from Dask, permuted, renamed and rescaled: one answer, that of the reference."""

@@ -101,7 +101,7 @@ def _decisions(problem: Problem, model: Any, tally: Tally) -> None:
     target = np.atleast_2d(model.path_.target.T).T
     # With several contrasts the path is a line of its own, from the unconstrained stack at 1 to its end at 0.
     share = target @ target[0] / max(float(target[0] @ target[0]), 1e-300)
-    off = float(np.abs(target - share[:, None] * target[0]).max()) > 1e-6 * max(float(np.abs(target).max()), 1e-300)
+    off = float(np.abs(target - share[:, None] * target[0]).max()) > 1e-8 * max(float(np.abs(target).max()), 1e-300)
     own = target.shape[1] > 1 and model.path == "signed" and off
     ends_at = target[-1] if own else np.zeros_like(target[0])
     zero, one = (model.at(target=there).decision_function(problem.scores) for there in (ends_at, target[0]))

@@ -334,7 +334,7 @@ def _promised(
     if confidence.rows is None:
         size, n_rows = rule.size, 0
         # Rates that were restored from probabilities of groups may lie outside [0, 1].
-        counts = [np.rint(np.clip(rates, 0.0, 1.0) * size) for rates in rule.seen_rates(found)]
+        counts = [np.rint((np.clip(rates, 0.0, 1.0) * size).round(9)) for rates in rule.seen_rates(found)]
         procedure = "fixed sequence of tests on out-of-fold decisions; approximate"
     else:
         size, n_rows = confidence.rows.member.sum(axis=1), len(confidence.rows.H)
@@ -351,7 +351,7 @@ def _promised(
     passed = np.flatnonzero(tests.passed(limits))
     if len(passed) == 0:
         raise InfeasibleError(tests.advice(limits, n_rows or _n_rows(rule.sets, size)))
-    best = passed[np.argmax(found.accuracy[passed])]
+    best = passed[np.argmax(found.accuracy[passed].round(12))]
     return found.take(np.array([best])), fields | {"promised": limits.min_fairness}
 
 
@@ -406,7 +406,7 @@ class _Tests:
         for name in ("min_fairness", "min_ratio"):
             asked = getattr(limits, name)
             if asked is not None and self.confidence.rows is None:
-                good &= self.rule.least(found, name, self.confidence.level) >= asked
+                good &= self.rule.least(found, name, self.confidence.level) >= asked - 1e-9
         return good
 
     def _shown(self, limits: Limits) -> BoolArray:

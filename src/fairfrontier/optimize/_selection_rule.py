@@ -129,7 +129,8 @@ class SelectionRule:
         sampler = qmc.Sobol(len(size), scramble=True, seed=0)
         deviations = ndtri(np.clip(sampler.random(_DEVIATIONS), 1e-9, 1.0 - 1e-9))
         # Each row set has the deviations of its rank by size and rates: the names of groups do not matter.
-        rank = np.argsort(np.lexsort([*points.rates.round(9), size]), kind="stable")
+        known = [points] if sweep.refitted is None else [sweep.refitted, points]
+        rank = np.argsort(np.lexsort([*(row for one in known for row in one.rates.round(9)), size]), kind="stable")
         self._deviations = deviations[:, rank]
 
     def _shrink(self, signal: float) -> None:
@@ -208,8 +209,9 @@ class SelectionRule:
         if len(alone) == 0:
             return alone, {}
         # Of those that seem fairest, the one that is expected to be.
-        seem = np.argsort(np.max([self._gap(one) for one in alone.rates], axis=0), kind="stable")[:_AT_A_TIME]
-        main = int(seem[np.argmax(self.fairness(alone.take(seem)))])
+        gap = np.max([self._gap(one) for one in alone.rates], axis=0)
+        seem = np.argsort(gap.round(12), kind="stable")[:_AT_A_TIME]
+        main = int(seem[np.argmax(self.fairness(alone.take(seem)).round(12))])
         if not randomize:
             begin = {i: _ASIDE for i in self._aside(alone, main) if i != main}
             return alone, begin | {main: 1.0 - _ASIDE * len(begin)}
@@ -247,7 +249,7 @@ class SelectionRule:
         first, second = self.sets.pairs()[0]
         bias = alone.rates[0][:, first] - alone.rates[0][:, second]
         error = float(np.hypot(alone.errors[main, first], alone.errors[main, second]))
-        return [int(np.argmin(np.abs(bias - side * 1.5 * error))) for side in (-1.0, 1.0)]
+        return [int(np.argmin(np.abs(bias - side * 1.5 * error).round(12))) for side in (-1.0, 1.0)]
 
     def _diluted(self, place: float) -> Candidates:
         """Return mixtures of a node and the constant model, the constant's share falling."""
@@ -323,7 +325,8 @@ class SelectionRule:
         """
         result = np.full(len(found), np.inf)
         for rates in self.seen_rates(found):
-            softened = (rates * self.size + 1.0) / (self.size + 2.0)
+            # Rates that were restored from probabilities of groups may lie outside [0, 1].
+            softened = (np.clip(rates, 0.0, 1.0) * self.size + 1.0) / (self.size + 2.0)
             errors = np.sqrt(softened * (1.0 - softened) / self.size)
             if name == "min_fairness":
                 seen = 1.0 - self._quantile(confidence, rates, errors, self._gap)
@@ -398,7 +401,7 @@ class SelectionRule:
 
     def _seems_fairest(self, found: Candidates) -> Candidates:
         """Return the most accurate of those whose gap is as small as any, but for a little of its error."""
-        gap = np.max([self._gap(one) for one in found.rates], axis=0)
+        gap = np.max([self._gap(one) for one in found.rates], axis=0).round(12)
         best = np.flatnonzero(gap <= gap.min() + _SAME * found.errors[np.argmin(gap)].max())
         return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
@@ -425,7 +428,7 @@ class SelectionRule:
             return None
         fairness = self.fairness(found)
         best = np.flatnonzero(fairness >= fairness.max() - 1e-9)
-        return found.take(best[np.argmax(found.accuracy[best])][None])
+        return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
 
 def _smooth_rates(points: TradeoffPoints) -> FloatArray:
@@ -433,7 +436,8 @@ def _smooth_rates(points: TradeoffPoints) -> FloatArray:
 
     Notes
     -----
-    Moving on, one group's rate rises against the other's; what goes back is noise, and both take half of it.
+    Moving on, one group's rate rises against the other's; what goes back is noise, and both take half of it, or one
+    more where the other would leave [0, 1].
     """
     rates = points.rates[:-1].copy()
     if points.sets.n_contrasts != 1:
@@ -441,8 +445,11 @@ def _smooth_rates(points: TradeoffPoints) -> FloatArray:
     first, second = points.sets.pairs()[0]
     bias = rates[:, first] - rates[:, second]
     smooth = isotonic_regression(bias, increasing=bool(bias[-1] > bias[0]))
-    rates[:, first] += (smooth - bias) / 2.0
-    rates[:, second] -= (smooth - bias) / 2.0
+    middle = (rates[:, first] + rates[:, second]) / 2.0
+    # Rates that were restored from probabilities of groups, and means of a regression, have no such limits.
+    if rates.min() >= 0.0 and rates.max() <= 1.0:
+        middle = np.clip(middle, np.abs(smooth) / 2.0, 1.0 - np.abs(smooth) / 2.0)
+    rates[:, first], rates[:, second] = middle + smooth / 2.0, middle - smooth / 2.0
     return rates
 
 

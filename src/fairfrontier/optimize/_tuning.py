@@ -344,7 +344,8 @@ def _best_bonus(
     for _ in range(_ROUNDS):
         change = _equal(rates, size, sets) - rates
         steps = np.stack([moving @ _step(response @ moving, ridge * penalty, size, change) for ridge in _RIDGES])
-        unit = change / max(_length(change, quadratic), 1e-300)
+        towards = moving @ (moving.T @ change)
+        unit = towards / max(_length(towards, quadratic), 1e-300)
         tried = best + np.vstack([(_LENGTHS[:, None, None] * steps).reshape(-1, len(size)), moves[:, None] * unit])
         found, merits = judged(tried)
         i = int(np.argmin(merits))
