@@ -4,8 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import norm
+from sklearn.isotonic import isotonic_regression
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -14,8 +17,11 @@ from sklearn.tree import DecisionTreeClassifier
 import fairfrontier as ff
 from fairfrontier import FairStacksClassifier, FairStacksRegressor
 from fairfrontier.exceptions import InfeasibleError, InvalidInputError
+from fairfrontier.identify._points import points_from_rates
+from fairfrontier.metrics._contrasts import RowSets
 from fairfrontier.optimize._selection import Selection, _first_likely, _n_rows
-from fairfrontier.optimize._selection_rule import Limits, SelectionRule
+from fairfrontier.optimize._selection_rule import Limits, SelectionRule, _smooth_rates
+from fairfrontier.optimize._tuning import Sweep
 from fairfrontier.quantify._promise import _rounded
 
 SECRET = "sixteen bytes, at least"
@@ -358,6 +364,46 @@ def test_gaps_that_may_be_noise_count_in_part_and_clear_ones_whole(nearly_fair):
     assert min(signals) >= 0.0
     assert np.median(signals[:-1]) < 0.8
     assert 0.97 < signals[-1] <= 1.0
+
+
+@given(st.lists(st.tuples(st.floats(0.0, 1.0), st.floats(0.0, 1.0)), min_size=2, max_size=12))
+def test_smoothed_rates_are_rates_and_their_bias_goes_one_way(rates):
+    rates = np.array([*rates, (1.0, 1.0)])
+    sets = RowSets(("a", "b"), ((0, 1),), ("group",))
+    points = points_from_rates(rates, sets, np.ones(len(rates)), tuple(map(str, range(len(rates)))))
+    found, bias = _smooth_rates(points), -np.diff(rates[:-1], axis=1)[:, 0]
+    rising = isotonic_regression(bias, increasing=bool(bias[-1] > bias[0]))
+    np.testing.assert_allclose(found[:, 0] - found[:, 1], rising, atol=1e-12)
+    assert found.min() >= -1e-12
+    assert found.max() <= 1.0 + 1e-12
+    # The mean of both stays where it can.
+    free = np.abs(rising) / 2.0 <= np.minimum(rates[:-1].mean(axis=1), 1.0 - rates[:-1].mean(axis=1))
+    np.testing.assert_allclose(found[free].sum(axis=1), rates[:-1][free].sum(axis=1), atol=1e-12)
+
+
+def test_restored_rates_beyond_one_have_an_error(rule):
+    found = rule.single().take(np.array([0]))
+    beyond = copy.copy(rule)
+    beyond.seen = tuple(one + 0.7 for one in rule.seen)
+    assert 0.0 <= beyond.least(found, "min_fairness", 0.95)[0] <= 1.0
+
+
+def test_groups_that_are_alike_out_of_fold_are_told_apart_by_the_stack_of_all_rows():
+    """Groups of one size with the same rates: which of two deviations is whose must not hang on their names."""
+    rng = np.random.default_rng(0)
+    rates = np.sort(rng.random((6, 1)), axis=0) + np.array([0.0, 0.0, -0.1])
+    of_all = rates + np.array([0.02, -0.06, 0.0])
+    accuracy = np.append(np.linspace(0.8, 0.7, 5), 0.5)
+
+    def fairness(order):
+        sets = RowSets(tuple("abc"), ((0, 1, 2),), ("group",))
+        both = [points_from_rates(one[:, order], sets, accuracy, tuple("pqrstu")) for one in (rates, of_all)]
+        rule = SelectionRule(Sweep(np.zeros((5, 3)), *both), np.full(3, 4000.0))
+        return rule.fairness(rule.single())
+
+    one = fairness([0, 1, 2])
+    for order in ([1, 0, 2], [2, 1, 0], [1, 2, 0]):
+        np.testing.assert_allclose(fairness(order), one, atol=1e-12)
 
 
 def test_a_jump_is_on_either_side_of_a_place(rule):
