@@ -45,7 +45,8 @@ OxonFair and error-parity post-process the unconstrained stack and see the group
 fits logistic regressions to the base models' scores, and half of the allowed difference is its bound, which is on the
 distance to all rows.
 
-The rivals were asked in the first draw of each setting; the randomised promises and, with 1,000 rows,
+The rivals were asked in the first draw of each setting, of the same rows but of the unconstrained stack of an earlier
+state of version 0.2; the randomised promises and, with 1,000 rows,
 ExponentiatedGradient, which takes longer than all others together, in one draw of each data set without the attribute
 and for demographic parity; OxonFair and ExponentiatedGradient with two groups only, because of their time. {refused}
 draws lacked a group and were refused.
