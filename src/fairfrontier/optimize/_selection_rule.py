@@ -15,7 +15,7 @@ from sklearn.isotonic import isotonic_regression
 from fairfrontier._validation import FloatArray, IntArray
 from fairfrontier.identify._points import TradeoffPoints
 from fairfrontier.metrics._contrasts import RowSets
-from fairfrontier.optimize._tuning import Sweep, interpolate, standard_errors
+from fairfrontier.optimize._tuning import Sweep, errors_of_shares, interpolate, standard_errors
 
 # How row sets of rows with label 1 are named.
 _TRUE = " | y=1"
@@ -209,8 +209,7 @@ class SelectionRule:
         if len(alone) == 0:
             return alone, {}
         # Of those that seem fairest, the one that is expected to be.
-        gap = np.max([self._gap(one) for one in alone.rates], axis=0)
-        seem = np.argsort(gap.round(12), kind="stable")[:_AT_A_TIME]
+        seem = np.argsort(self._seen_gap(alone), kind="stable")[:_AT_A_TIME]
         main = int(seem[np.argmax(self.fairness(alone.take(seem)).round(12))])
         if not randomize:
             begin = {i: _ASIDE for i in self._aside(alone, main) if i != main}
@@ -325,9 +324,7 @@ class SelectionRule:
         """
         result = np.full(len(found), np.inf)
         for rates in self.seen_rates(found):
-            # Rates that were restored from probabilities of groups may lie outside [0, 1].
-            softened = (np.clip(rates, 0.0, 1.0) * self.size + 1.0) / (self.size + 2.0)
-            errors = np.sqrt(softened * (1.0 - softened) / self.size)
+            errors = errors_of_shares(rates, self.size)
             if name == "min_fairness":
                 seen = 1.0 - self._quantile(confidence, rates, errors, self._gap)
             else:
@@ -352,6 +349,10 @@ class SelectionRule:
 
     def _gap(self, rates: FloatArray) -> FloatArray:
         return self.sets.largest_gap(np.moveaxis(rates, -1, 1))
+
+    def _seen_gap(self, found: Candidates) -> FloatArray:
+        """Return the gap of each candidate (c,), the worse of what is known; the last digits of sums decide nothing."""
+        return np.asarray(np.max([self._gap(one) for one in found.rates], axis=0).round(12))
 
     def quotient(self, rates: FloatArray) -> FloatArray:
         """Return the smallest quotient of two rates of a block; equal rates of zero treat all alike."""
@@ -401,7 +402,7 @@ class SelectionRule:
 
     def _seems_fairest(self, found: Candidates) -> Candidates:
         """Return the most accurate of those whose gap is as small as any, but for a little of its error."""
-        gap = np.max([self._gap(one) for one in found.rates], axis=0).round(12)
+        gap = self._seen_gap(found)
         best = np.flatnonzero(gap <= gap.min() + _SAME * found.errors[np.argmin(gap)].max())
         return found.take(best[np.argmax(found.accuracy[best].round(12))][None])
 
@@ -409,7 +410,7 @@ class SelectionRule:
         """Tell which candidates meet the limits as far as their rates are taken as they are."""
         good = np.ones(len(found), dtype=bool)
         if limits.min_fairness is not None:
-            good &= np.max([self._gap(one) for one in found.rates], axis=0) <= 1.0 - limits.min_fairness + 1e-12
+            good &= self._seen_gap(found) <= 1.0 - limits.min_fairness + 1e-12
         if limits.min_ratio is not None:
             good &= np.min([self.quotient(one) for one in found.rates], axis=0) >= limits.min_ratio - 1e-12
         return good

@@ -189,10 +189,15 @@ def standard_errors(points: TradeoffPoints, size: FloatArray, variance: Any) -> 
     """
     if variance is not None:
         return np.broadcast_to(np.sqrt(np.reshape(variance, (-1, 1)) / size), points.rates.shape)
+    return errors_of_shares(points.rates, size)
+
+
+def errors_of_shares(rates: FloatArray, size: FloatArray) -> FloatArray:
+    """Return the standard errors of shares of `size` rows."""
     # A share of none or all is not known without error: two rows more, one of each kind.
     # Rates that were restored from probabilities of groups may lie outside [0, 1].
-    rate = (np.clip(points.rates, 0.0, 1.0) * size + 1.0) / (size + 2.0)
-    return np.asarray(np.sqrt(rate * (1.0 - rate) / size))
+    share = (np.clip(rates, 0.0, 1.0) * size + 1.0) / (size + 2.0)
+    return np.asarray(np.sqrt(share * (1.0 - share) / size))
 
 
 def _line(evaluate: Evaluate, reach: FloatArray, margin: float) -> FloatArray:
